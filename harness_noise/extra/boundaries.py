@@ -51,14 +51,14 @@ MOST_Z = 37.0
 
 
 def find_root(f: Callable[[float], float], low: float, high: float, *, xtol: float, rtol: float = _RTOL) -> float:
-    """Return the root of a function that changes sign between `low` and `high`."""
+    """Return the root of a function that changes sign between `low` and `high` (Brent's method)."""
     from scipy.optimize import brentq  # takes long to import, and a run that asks everything has no boundaries
 
     return float(brentq(f, low, high, xtol=xtol, rtol=rtol))
 
 
 def error_spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
-    """Return the one-sided error that may be spent by the time a fraction of the information is there [Lan].
+    """Return how much of a one-sided error may be spent by the time this fraction of the data is in [Lan].
 
     Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}) [Hwang]; O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock
     type: error log(1 + (e − 1) t).
@@ -75,7 +75,7 @@ def error_spent(fraction: float, error: float, spending: Spending = "hsd", gamma
 
 
 def information(fraction: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
-    """Return the information on A − B after a fraction of the questions. 1 is one answer to every question.
+    """Return the statistical information on A − B after a fraction of the questions. 1: each has one answer.
 
     1 / (1 − ρ(1 − h) + (N/m − 1)(g − ρ(1 − h))): after m of N questions with one answer each it is m/N, with a
     regression on what is known of all N 1/(1 + (N/m − 1) g); more answers lower the prediction part alone.
@@ -101,13 +101,13 @@ class _State:
     """Simpson weight times density at each."""
 
     def crossing_probability(self, information: float, drift: float, b: float) -> float:
-        """Return P(z ≥ b at the next look) if no earlier look has stopped. `drift` is E z / √information."""
+        """Return P(z ≥ b at the next look) if no look has stopped yet. `drift` is E z / √information."""
         step = information - self.information
         reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
         return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
 
     def next(self, information: float, drift: float, b: float, inner: float = 0.0) -> _State:
-        """Return the state after the next look, for the runs that go on because inner ≤ |z| < b."""
+        """Return the distribution of z after the next look, for runs that go on as inner ≤ |z| < b."""
         step = information - self.information
         z, weight = _grid(drift * math.sqrt(information), -b, b)
         if inner > 0:
@@ -118,7 +118,7 @@ class _State:
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
     def boundary(self, information: float, p: float) -> float:
-        """Return the b with P(z ≥ b at the next look) = p under the null, if no earlier look has stopped."""
+        """Return the b with P(z ≥ b at the next look) = p under the null, if no earlier look stopped."""
         target = max(p, 1e-300)
         if self.crossing_probability(information, 0.0, 0.0) <= target:
             return 0.0
@@ -135,7 +135,7 @@ class _State:
 
 
 def _start() -> _State:
-    """Return the state before the first look: no information, all probability at z = 0."""
+    """Return the distribution of z before the first look: no information, all probability at z = 0."""
     return _State(0.0, np.zeros(1), np.ones(1))
 
 
@@ -162,7 +162,7 @@ def critical_values(
     gamma: float = GAMMA,
     info: Sequence[float] | None = None,
 ) -> tuple[float, ...]:
-    """Return the critical |z| at each look, α/2 on each side, at these fractions of the information [Lan; Armitage].
+    """Return the |z| at which to stop at each look, α/2 per side, for looks at these fractions [Lan; Armitage].
 
     Args:
         fractions: of the whole information, rising, in (0, 1].
@@ -186,7 +186,7 @@ def critical_values(
 def _path(
     looks: tuple[tuple[float, float], ...], alpha: float, spending: Spending, gamma: float
 ) -> tuple[_State, tuple[float, ...]]:
-    """Return the state after the looks given as (information, fraction), and the critical |z| of each look."""
+    """Return the distribution of z after looks at (information, fraction), and the critical |z| of each look."""
     if not looks:
         return _start(), ()
     state, bounds = _path(looks[:-1], alpha, spending, gamma)
@@ -219,7 +219,7 @@ def predictive_power(z: float, fraction: float, critical: float, within: float |
 def futility_bounds(
     info: Sequence[float], fractions: Sequence[float], bounds: Sequence[float], drift: float, beta: float
 ) -> tuple[float, ...]:
-    """Return at each look the |z| below which a run may stop as hopeless, for a planned effect [Lan; Jennison, §5.2].
+    """Return the |z| at each look below which a run may stop as hopeless, for a planned effect [Lan; Jennison].
 
     Under the effect so much of `beta` is spent as Hwang–Shih–DeCani's family allows. The critical values stay as they
     are: to go on against the rule costs no error of type I.
@@ -248,7 +248,7 @@ def futility_bounds(
 
 
 def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> FloatArray:
-    """Return (L,) probabilities that the upper boundary is first crossed at look 1, …, L.
+    """Return (L,) probabilities that z first crosses the upper boundary at look 1, …, L.
 
     Args:
         fractions: information at each look; z there has mean drift · √information.
@@ -266,7 +266,7 @@ def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: floa
 def stagewise_shifts(
     z: float, fractions: Sequence[float], bounds: Sequence[float], level: float
 ) -> tuple[float, float, float]:
-    """Return by how many standard errors the stage-wise limits and the median-unbiased estimate lie below z.
+    """Return how far below z the lower limit, median estimate and upper limit lie after an early stop, in SEs.
 
     Outcomes are ordered by the look that stopped, then by z: the stage-wise ordering. With one look the shifts
     are (z_{1−α/2}, 0, −z_{1−α/2}).
@@ -304,14 +304,14 @@ def stagewise_shifts(
 
 
 def normal_z(t: float, df: float) -> float:
-    """Return the z that has the p-value of a t statistic, at most 37 in size (p is 0 as a float beyond)."""
+    """Return the z with the same p-value as this t statistic, at most 37 in size."""
     p = float(special.ndtr(-abs(t)) if math.isinf(df) else special.stdtr(df, -abs(t)))
     z = MOST_Z if p < 1e-298 else -float(special.ndtri(p))
     return math.copysign(min(z, MOST_Z), t)
 
 
 def student_t(z: float, df: float) -> float:
-    """Return the t that has the p-value of a z (the inverse of `normal_z`). Beyond |z| = 6 it grows in proportion."""
+    """Return the t with the same p-value as this z (the inverse of `normal_z`). Linear beyond |z| = 6."""
     if math.isinf(df) or z == 0:
         return z
     inside = min(abs(z), 6.0)
@@ -320,13 +320,13 @@ def student_t(z: float, df: float) -> float:
 
 
 def mixture_tuning(alpha: float, when: float) -> float:
-    """Return the ρ at which a normal-mixture confidence sequence is narrowest, at `when` [Waudby-Smith]."""
+    """Return the tuning ρ that makes a confidence sequence narrowest after `when` observations [Waudby-Smith]."""
     rest = -2 * math.log(alpha)
     return math.sqrt((rest + math.log(rest + 1)) / when)
 
 
 def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
-    """Return the half-width, in standard errors, of a normal-mixture confidence sequence after n observations.
+    """Return the half-width, in SEs, of a confidence sequence valid at all n at once, after n observations.
 
     √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once [Robbins; Howard; Waudby-Smith].
     """
@@ -336,7 +336,7 @@ def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatAr
 
 @lru_cache(maxsize=1024)
 def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
-    """Return the critical |z| of a two-sided confidence sequence at looks at these fractions of the information.
+    """Return the critical |z| of a two-sided confidence sequence for looks at these fractions of the data.
 
     A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
     end there.
@@ -360,12 +360,12 @@ def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) 
 
 
 def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
-    """Return the mean of z at the last look for which the looks together have this power."""
+    """Return the mean of z at the last look at which all looks together stop with this probability."""
     return find_root(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
 
 
 def expected_fraction(fractions: Sequence[float], bounds: Sequence[float], drift: float) -> float:
-    """Return the expected fraction of the information at which a run stops."""
+    """Return the expected fraction of the data at which a run with these looks stops."""
     stops = exits_above(fractions, bounds, drift) + exits_above(fractions, bounds, -drift)
     stops[-1] = 1 - float(stops[:-1].sum())
     return float(stops @ np.asarray(fractions, dtype=np.float64))

@@ -19,7 +19,7 @@ _OF_THE_CALLER = {"progress", "say"}
 
 
 def refuse_others(what: str, keywords: Mapping[str, Any], obeyed: Collection[str] = ()) -> None:
-    """Refuse every keyword that was given and is not obeyed.
+    """Refuse every keyword that has a value other than its default and is not in `obeyed`.
 
     Args:
         what: the sentence, with `{}` for the keyword.
@@ -37,7 +37,7 @@ def refuse_others(what: str, keywords: Mapping[str, Any], obeyed: Collection[str
 
 
 def needed(name: str) -> Any:
-    """Return a public function or class of another extra.
+    """Return a public function or class of another extra by name. Refuse if it is not installed.
 
     Raises:
         InputError: it is not installed.
@@ -48,7 +48,7 @@ def needed(name: str) -> Any:
 
 
 def rows_of(source: Any) -> tuple[str, list[Row]]:
-    """Return the name of a table, and its rows as dictionaries. A JSON document that is an object is one row.
+    """Read a table (file, DataFrame or list of dictionaries). Return its name, and its rows as dictionaries.
 
     Args:
         source: a path of any table that the package reads, a DataFrame, or a list of dictionaries.
@@ -74,7 +74,7 @@ def rows_of(source: Any) -> tuple[str, list[Row]]:
 
 
 def column_of(where: str, rows: Sequence[Row], role: str, names: Sequence[str], columns: Mapping[str, str]) -> str:
-    """Return the column that has a role, "" if there is none.
+    """Return the column for a role: the one that the user named, else the first of `names`, else "".
 
     Args:
         where: the table, for messages.
@@ -95,7 +95,7 @@ def column_of(where: str, rows: Sequence[Row], role: str, names: Sequence[str], 
 
 
 def number_of(value: Any) -> float | None:
-    """Return a cell as a number, a percentage as its share, NaN if it is empty, None if it is not a number."""
+    """Convert a cell to a number: "5%" is 0.05, an empty cell NaN, what is not a number None."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return math.nan
     text = str(value).strip()
@@ -107,5 +107,5 @@ def number_of(value: Any) -> float | None:
 
 
 def is_empty(value: Any) -> bool:
-    """Return True if a cell holds nothing."""
+    """Return True if a cell is None, NaN or blank."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or not str(value).strip()

@@ -85,7 +85,7 @@ class Picture:
 
 
 def svg(picture: Picture, theme: Theme = "file") -> str:
-    """Return the picture as one `<svg>` element: for a page, which gives the colours, for a file, or for a notebook."""
+    """Return a picture as one `<svg>` element, with colours for a page's style sheet, a file or a notebook."""
     size = f'viewBox="0 0 {WIDTH} {number(picture.height)}"'
     label = f'role="img" aria-label="{escaped(f"{picture.title}. {picture.alt}")}"'
     font = f'font-family="system-ui, sans-serif" font-size="{SIZE}"'
@@ -110,12 +110,12 @@ def _coloured(body: str, colours: dict[str, str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Escape text for an SVG file, without control characters."""
+    """Escape text for SVG markup, control characters replaced by "�"."""
     return escape("".join(c if c.isprintable() else "�" for c in text))
 
 
 def element(tag: str, *inner: str, **attributes: str | float) -> str:
-    """Return the markup of one element. Coordinates are rounded to a tenth, and an empty attribute is left out.
+    """Return the markup of one SVG element with these attributes. Empty attributes are left out.
 
     Args:
         tag: its name.
@@ -133,12 +133,12 @@ def element(tag: str, *inner: str, **attributes: str | float) -> str:
 
 
 def name(text: str, width: int = 34) -> str:
-    """Return a model's name in a figure: short, in one line."""
+    """Return a model's name shortened to `width` characters in one line, for a figure."""
     return fmt.shorten(text, width)
 
 
 def number(value: float) -> str:
-    """Return a coordinate, to a tenth."""
+    """Format an SVG coordinate with at most one decimal."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -162,21 +162,21 @@ class Axis:
 
     @classmethod
     def around(cls, values: Iterable[float], label: str = "", **more: Any) -> Axis:
-        """Return an axis from the lowest to the highest finite value, with 5% more at either end."""
+        """Return an axis that spans the finite values with 5% room at both ends."""
         finite = [value for value in values if math.isfinite(value)]
         low, high = min(finite, default=0.0), max(finite, default=1.0)
         room = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
         return cls(low - room, high + room, label, **more)
 
     def share(self, values: Any) -> FloatArray:
-        """Return the places of values along the axis, 0 at `low` and 1 at `high`."""
+        """Return where values lie along the axis, 0 at its low end and 1 at its high end."""
         x: FloatArray = np.asarray(values, dtype=np.float64)
         if self.log:
             return np.asarray((np.log(x) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
         return np.asarray((x - self.low) / (self.high - self.low))
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Round numbers on it."""
+        """Return at most about `most` round numbers on the axis at which to draw ticks."""
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             steps = (1.0,) if len(powers) > 4 else (1.0, 2.0, 5.0)
@@ -191,7 +191,7 @@ class Axis:
         return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
     def texts(self, most: int = 6) -> list[tuple[float, str]]:
-        """Return its ticks with their numbers, all with the same decimals."""
+        """Return (value, text) of each tick, all texts with the same number of decimals."""
         if self.times != 1:
             low, high, first, last = (self.times * end for end in (self.low, self.high, *self.between))
             shown = replace(self, low=low, high=high, between=(first, last), times=1.0)
@@ -240,7 +240,7 @@ class Drawing:
     def points(
         self, x: Any, y: Any, series: int, label: str, titles: Sequence[str] = (), models: Sequence[str] = ()
     ) -> None:
-        """Draw marks of one kind, each with its title and its models."""
+        """Draw markers of one series at (x, y), each with a tooltip and the names of its models."""
         shape = series % len(COLOURS)
         self.shapes.add(shape)
         at = zip(self.px(x).tolist(), self.py(y).tolist(), titles, models or [""] * len(titles), strict=True)
@@ -250,7 +250,7 @@ class Drawing:
             self.legend.append((element("path", d=_SHAPES[shape], fill=COLOURS[shape]), label))
 
     def cloud(self, x: Any, y: Any) -> None:
-        """Draw many points as one image, darker where they are dense."""
+        """Draw many points as one blue image, more opaque where more points lie."""
         left, top, width, height = self.box
         columns, rows = int(width * 1.5), int(height * 1.5)
         across, down = (self.px(x) - left) / width * columns, (self.py(y) - top) / height * rows
@@ -260,7 +260,7 @@ class Drawing:
         self.image(np.dstack([blue, alpha]).astype(np.uint8), "")
 
     def image(self, pixels: PixelArray, style: str) -> None:
-        """Fill the axes with RGBA pixels."""
+        """Draw an RGBA pixel array that fills the area within the axes."""
         left, top, width, height = self.box
         place: dict[str, str | float] = {"x": left, "y": top, "width": width, "height": height, "href": png(pixels)}
         self.parts.append(element("image", **place, preserveAspectRatio="none", style=style))
@@ -268,7 +268,7 @@ class Drawing:
     def line(
         self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, label: str = "", **about: str
     ) -> None:
-        """Draw a line through the finite points. `about` has its `title` and `data_m`, the models."""
+        """Draw a line through the finite points (x, y). `about` sets its tooltip and its models."""
         path = self._path(x, y)
         if not path:
             return
@@ -278,25 +278,25 @@ class Drawing:
             self.legend.append((element("path", d="M-9 0H9", **style), label))
 
     def curve(self, x: Any, y: Any, series: int, *, label: str = "", **about: str) -> None:
-        """Draw a line in the colour and with the dash of its series, as `line` does."""
+        """Draw a line in the colour and dash pattern of series number `series`."""
         i = series % len(COLOURS)
         self.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, label=label, **about)
 
     def _path(self, x: Any, y: Any) -> str:
-        """Return the SVG path through the finite points, "" without any."""
+        """Return SVG path data for a line through the finite points, "" if there are none."""
         at = zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
         path = "L".join(f"{number(px)} {number(py)}" for px, py in at if math.isfinite(px + py))
         return f"M{path}" if path else ""
 
     def area(self, x: Any, low: Any, high: Any, colour: str = LINE, opacity: float = 0.45) -> None:
-        """Fill the area between two lines."""
+        """Fill the area between the curves `low` and `high` over x."""
         path = self._path([*x, *x[::-1]], [*high, *low[::-1]])
         self.parts.append(element("path", d=f"{path}Z", fill=colour, fill_opacity=f"{opacity:g}"))
 
     def bar(
         self, x: tuple[float, float], y: tuple[float, float], colour: str, *, opacity: float = 1, **about: str
     ) -> None:
-        """Draw a rectangle between two values of each axis. `about` is as for `line`."""
+        """Draw a filled rectangle with these (from, to) values on the x and y axes."""
         (left, right), (top, bottom) = sorted(self.px(x).tolist()), sorted(self.py(y).tolist())
         place: dict[str, str | float] = {"x": left, "y": top, "width": right - left, "height": max(bottom - top, 0.5)}
         shade = "" if opacity == 1 else f"{opacity:g}"
@@ -305,7 +305,7 @@ class Drawing:
     def interval(
         self, values: tuple[float, float, float], y: float, colour: str, *, hollow: bool, **about: str
     ) -> None:
-        """Draw (low, estimate, high) of an interval, hollow if it does not exclude the reference line."""
+        """Draw a confidence interval (low, estimate, high) at height y. Hollow: it includes the reference line."""
         low, middle, high = self.px(values).tolist()
         at = float(self.py(y))
         line = f"M{number(low)} {number(at)}H{number(high)}"
@@ -317,18 +317,18 @@ class Drawing:
         self.parts.append(element("g", *drawn, **about, **{"class": "iv"}))
 
     def zero(self, margin: float | None) -> None:
-        """Draw a vertical line at 0, over a band of ± margin if there is one."""
+        """Draw a vertical line at x = 0, and behind it a band of ± margin unless that is None."""
         ends = (self.y.low, self.y.high)
         if margin is not None:
             self.bar((-margin, margin), ends, LINE, opacity=0.55, title=f"within the margin, ±{margin:g}")
         self.line([0.0, 0.0], ends, dash="4 3", width=1)
 
     def text(self, px: float, py: float, words: str, **style: str) -> None:
-        """Write words at a place of the picture, in its units."""
+        """Write text at a point (px, py) of the picture in pixels, not in values of the axes."""
         self.parts.append(element("text", escaped(words), x=px, y=py, **style))
 
     def done(self, picture: str, title: str, alt: str, points: Points | None = None) -> Picture:
-        """Return the finished picture: axes, what was drawn on them, and the legend."""
+        """Return the finished picture: axes, everything drawn so far, and the legend."""
         shown = [element("path", id=f"s{i}", d=_SHAPES[i]) for i in sorted(self.shapes)]
         shapes = element("defs", *shown) if shown else ""
         below, row, at = [], 0, 18.0
@@ -367,7 +367,7 @@ class Drawing:
 
 
 def png(pixels: PixelArray) -> str:
-    """Return the data URL of a PNG with these RGBA pixels (height, width, 4)."""
+    """Encode RGBA pixels (height, width, 4) as PNG, and return a `data:` URL of it."""
     height, width, _ = pixels.shape
     lines = np.zeros((height, 1 + 4 * width), dtype=np.uint8)
     lines[:, 1:] = pixels.reshape(height, -1)
@@ -401,26 +401,26 @@ class Row:
 
 
 def label_of(text: str, width: int = 23) -> str:
-    """Shorten a name in its middle, wide letters more: names differ at their ends more often than there."""
+    """Shorten a name in its middle to about `width` letters, as names mostly differ at their ends."""
     whole = name(text, 200)
     cuts = (whole if len(whole) <= n else f"{whole[: n // 3]}…{whole[n // 3 + 1 - n :]}" for n in range(width, 3, -1))
     return next((cut for cut in cuts if _length(cut) <= 7 * width), "…")
 
 
 def _length(text: str) -> float:
-    """Return roughly how long a text gets, by the kind of its letters. Letters of East Asia are square."""
+    """Estimate the width of a text in pixels from its kinds of letters. East Asian letters are wide."""
     wide = sum(c in "mwMW…<>" or east_asian_width(c) in "WF" for c in text)
     narrow = sum(c in "fijlrtI-.,:;|()[]/ " for c in text)
     return 7.3 * len(text) + 4.7 * wide - 2.7 * narrow + 1.1 * sum(map(str.isupper, text))
 
 
 def name_width(labels: Iterable[str]) -> float:
-    """Return the room for names to the left of a figure's axes."""
+    """Return how many pixels to leave for these names to the left of a figure's axes."""
     return min(168.0, 16 + max((_length(label_of(label)) for label in labels), default=7.3))
 
 
 def axis_of(values: Iterable[float], label: str, scale: fmt.Scale, *, mean: bool) -> Axis:
-    """Return an axis around means or differences, with numbers in points or on the metric's own scale."""
+    """Return an axis that fits means or differences, labelled in % or points for 0/1 scores."""
     more: dict[str, Any] = {"times": scale.times}
     if scale is fmt.PERCENT and mean:
         more["unit"] = scale.level
@@ -438,7 +438,7 @@ def forest(
     margin: float | None = None,
     scale: fmt.Scale | None = None,
 ) -> Picture:
-    """Draw the rows in their order, on one axis.
+    """Draw rows as a forest plot: one interval below the other on a common axis.
 
     Differences have `sides`, what it means to lie below 0 and above: there is a line, and a band of ± margin around it.
     """

@@ -30,7 +30,7 @@ that it names under the entry point group `harness_noise.choices`.
 
 
 def page(registers: Collection[Register[Any]] = tuple(REGISTERS.values())) -> str:
-    """Return the reference page in Markdown: a table for each register."""
+    """Return docs/choices.md: for each setting (interval, test, …) a Markdown table of its choices."""
     load_packages()
     tables = []
     for each in registers:

@@ -39,7 +39,7 @@ class Column:
     """The colour of a row's cell, if the renderer has colours: good, bad, unsure or sure, "" for most."""
 
     def text_of(self, row: Any) -> str:
-        """Return the cell of a row."""
+        """Return the text of this column's cell for a row. Text columns show "" for a missing value."""
         if callable(self.cell):
             return self.cell(row)
         text = fields_text(row, self.cell)
@@ -76,19 +76,19 @@ class Section:
         return "; ".join(filter(None, (self.title, self.units)))
 
     def keeping(self, kept: Sequence[int]) -> Section:
-        """Return the section with some of its columns."""
+        """Return the table reduced to the columns with these indexes."""
         rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
     def worded(self, words: Words) -> Section:
-        """Return the section with its hints and advice in other words, such as with flags for parameters."""
+        """Return the table with `words` applied to its hints and advice, for example to name flags."""
         columns = tuple(replace(column, hint=words(column.hint)) for column in self.columns)
         advice = [column.advice for column in self.columns]
         rows = [tuple(words(cell) if own else cell for cell, own in zip(row, advice, strict=True)) for row in self.rows]
         return replace(self, columns=columns, rows=tuple(rows) if any(advice) else self.rows, more=words(self.more))
 
     def beside(self, other: Section) -> Section:
-        """Return the section with the columns of another, of as many rows."""
+        """Return the table with the columns of `other` added, which has the same number of rows."""
         rows = tuple((*mine, *more) for mine, more in zip(self.rows, other.rows, strict=True))
         return replace(self, columns=(*self.columns, *other.columns), rows=rows, tones={**self.tones, **other.tones})
 
@@ -128,7 +128,7 @@ class Summary:
     """Headings, each with labels and texts that do not fit a table. They are shown below the tables."""
 
     def worded(self, words: Words) -> Summary:
-        """Return the summary with its sentences and advice in other words, such as with flags for parameters."""
+        """Return the summary with `words` applied to its sentences and advice, for example to name flags."""
         return replace(
             self,
             sections=tuple(section.worded(words) for section in self.sections),
@@ -148,7 +148,7 @@ def section(
     detail: bool = False,
     more: str = "",
 ) -> Section:
-    """Return a section with one line for each row, without empty optional columns."""
+    """Return a table (`Section`) with one line per row. Optional columns without any value are dropped."""
     lines = tuple(tuple(column.text_of(row) for column in columns) for row in rows)
     filled = [any(line[i] not in ("", fmt.MISSING) for line in lines) for i in range(len(columns))]
     kept = [i for i, column in enumerate(columns) if filled[i] or not column.optional]
@@ -165,7 +165,7 @@ class Marks:
         """Code → whether the rows that have it count clusters."""
 
     def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
-        """Return the letters of a row's codes.
+        """Return the letters (a, b, …) that stand for a row's diagnostic codes, assigned on first use.
 
         Args:
             codes: its diagnostics.
@@ -177,14 +177,14 @@ class Marks:
         return " ".join(_letter(i) for i, code in enumerate(self._clustered) if code in codes)
 
     def column(self) -> Column:
-        """Return the last column of a table, with the letters of each row."""
+        """Return a table's last column, which shows the letters of each row's diagnostics."""
         return Column("", self._letters_of, "letters refer to the diagnostics below", text=True, optional=True)
 
     def _letters_of(self, row: Any) -> str:
         return self(fmt.shown_codes(row), row.cluster is not None if hasattr(row, "cluster") else None)
 
     def legend(self) -> tuple[Explanation, ...]:
-        """Return the explanation of each diagnostic.
+        """Return the explanation of each diagnostic that has been given a letter, in order of the letters.
 
         Clusters are named only if a row with the letter has them.
         """
@@ -198,12 +198,12 @@ class Marks:
 
 
 def _letter(i: int) -> str:
-    """Return a … z, aa … zz, … for 0, 1, …."""
+    """Return the i-th letter mark: a … z, then aa … zz, and so on."""
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
 def fields_text(row: Any, names: str) -> str:
-    """Return fields of a row as tables show them: words, a count, a p-value, or a number with the row's decimals.
+    """Return one or more fields of a row as the text of a table cell, formatted by kind (count, p, number).
 
     Args:
         row: of any result.
@@ -230,12 +230,12 @@ def fields_text(row: Any, names: str) -> str:
 
 
 def verdict_tone(row: Difference) -> str:
-    """Return the tone of a row's verdict."""
+    """Return "good" if A is better, "bad" if B is better, else "", by which a row is coloured."""
     return {"A better": "good", "B better": "bad"}.get(row.verdict, "")
 
 
 def significance_tone(row: Any) -> str:
-    """Return the tone of an adjusted p."""
+    """Return "sure" if a row's adjusted p is significant, else "", by which it is coloured."""
     return "sure" if row.p_adjusted is not None and row.p_adjusted < 1 - row.level else ""
 
 
@@ -379,7 +379,7 @@ DIFFERENCES: dict[str, Column] = {
 
 
 def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95%") -> list[Column]:
-    """Return some of these columns, by their keys. `level` is the coverage of the intervals."""
+    """Return the columns with these keys, "95%" in their labels replaced by `level`."""
 
     def at_level(column: Column) -> Column:
         return replace(column, label=column.label.replace("95%", level), hint=column.hint.replace("95%", level))
@@ -403,7 +403,7 @@ _PARTS: tuple[tuple[str, str, dict[str, Column], dict[str, tuple[str, str]]], ..
 
 
 def page() -> str:
-    """Return the text of `docs/columns.md`."""
+    """Return docs/columns.md: what each column of the tables means, with its names in JSON and logs."""
     out = [PAGE]
     for title, lead, columns, native in _PARTS:
         heads = ["column", "what it is", "JSON", *(["lm-eval", "Inspect"] if native else [])]

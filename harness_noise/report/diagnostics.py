@@ -23,7 +23,7 @@ _FLAG = re.compile(r"(?<![`\w-])--[a-z][a-z_-]*")
 
 
 def page(in_flags: Callable[[str], str]) -> str:
-    """Return the page in Markdown: a table of codes for each severity.
+    """Return docs/diagnostics.md: Markdown tables of diagnostic codes by severity, with advice.
 
     Args:
         in_flags: puts a flag in place of every parameter that a text names in backticks.
@@ -38,7 +38,7 @@ def page(in_flags: Callable[[str], str]) -> str:
 
 
 def _line(item: Diagnostic, in_flags: Callable[[str], str]) -> str:
-    """Return the row of one code."""
+    """Return a diagnostic's line of the Markdown table: code, meaning and advice."""
     advice = [_marked(item.to_do, in_flags)]
     for case, text in (("Without clusters", item.without_clusters), ("With labels", item.with_labels)):
         if text:
@@ -47,6 +47,6 @@ def _line(item: Diagnostic, in_flags: Callable[[str], str]) -> str:
 
 
 def _marked(text: str, in_flags: Callable[[str], str]) -> str:
-    """Return the advice with its parameters as flags, and flags as code."""
+    """Return the advice with parameters replaced by command-line flags, set as code."""
     named = re.sub(r"`[^`]+`", lambda match: f"`{in_flags(match[0]).strip('`')}`", text)
     return _FLAG.sub(r"`\g<0>`", named)

@@ -31,7 +31,7 @@ from .summary import Result
 
 
 def save_rows(table: Analysis | Comparison, folder: Path) -> list[Path]:
-    """Write the figure of each metric's rows to its own file, `<n>-<metric>.svg`. Return the files."""
+    """Write one SVG file per metric with its rows' intervals, and return the paths."""
     written = []
     for i, drawn in enumerate(opening(table), 1):
         slug = re.sub(r"[^a-z0-9]+", "-", drawn.title.lower()).strip("-") or "rows"
@@ -46,23 +46,23 @@ BINS = 21
 
 
 def numbers(row: Any) -> str:
-    """Return a row's estimate with its interval as text."""
+    """Return a row's estimate and interval as text, such as "75.4% [67.2%, 82.1%]"."""
     ends = "" if row.ci_low is None else f" {fmt.interval_of(row)}"
     return f"{fmt.shown(row, fmt.value_of(row), mean=hasattr(row, 'mean'), unit=True)}{ends}"
 
 
 def opening(table: Result) -> list[Picture]:
-    """Return the pictures at the start of a page or a notebook, none for a kind of result without pictures."""
+    """Return the pictures that come first on a result's page or notebook. [] if its kind has none."""
     return list(rendered("pictures", table)) if "pictures" in table.renderers else []
 
 
 def of_rows(table: Analysis | Comparison) -> list[Picture]:
-    """Return the intervals of all rows."""
+    """Draw the intervals of all rows of a table, one picture for each metric."""
     return all_rows(table.rows, table.settings.get("margin"))
 
 
 def plot(table: Result) -> str:
-    """Return the first figure of a result as SVG.
+    """Return the first picture of a result as SVG. Raise if the result has none.
 
     Raises:
         ValueError: there is none.
@@ -74,26 +74,26 @@ def plot(table: Result) -> str:
 
 
 def _sides(a: str, b: str, higher_is_better: bool | None) -> tuple[str, str]:
-    """Return the labels for A − B below 0 and above 0."""
+    """Return the texts below and above 0 on an axis of A − B: which model is better there."""
     left, right = fmt.cut_apart(*((a, b) if higher_is_better is False else (b, a)), 18)
     return f"{left} better", f"{right} better"
 
 
 def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
-    """Return the colour of a row, and True if its mark is hollow: a difference that is not separable from 0."""
+    """Return a row's colour, and True if its marker is hollow: a difference not shown to differ from 0."""
     if isinstance(row, Estimate):
         return COLOURS[0], False
     return {"A better": (COLOURS[0], False), "B better": (COLOURS[1], False)}.get(row.verdict, (MUTED, True))
 
 
 def _row(row: Estimate | Difference, label: str, said: str = "") -> Row:
-    """Return a row with its name and its numbers."""
+    """Return a row's line for a forest plot: label, interval, colour and tooltip."""
     title = f"{label}: {numbers(row)}{said}"
     return Row(label, row.ci_low, fmt.value_of(row) or 0.0, row.ci_high, title, *colour_of(row))
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
-    """Draw the intervals of all rows, one figure for each metric, which has one scale."""
+    """Draw the intervals of rows as forest plots, one picture for each metric."""
     out = []
     estimated = [row for row in rows if fmt.value_of(row) is not None]
     several = len({row.task for row in rows}) > 1
@@ -122,7 +122,7 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
 def slices(
     picture: str, slices: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
-    """Draw the slices of one row, one below the other, the whole on top."""
+    """Draw the interval of all questions and below it those of the slices. None if nothing can be drawn."""
     shown = [sliced for sliced in slices if fmt.value_of(sliced) is not None][: ROWS - 1]
     if not shown or fmt.value_of(whole) is None:
         return None
@@ -145,7 +145,7 @@ def slices(
 
 
 def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """Return a title for slices (field, value) and the name of each: only its value if all have one field."""
+    """Return a title and a label per slice (field, value). If all have one field, labels are values only."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
         return f"By {name(next(iter(fields)), 60)}", [fmt.shorten(value, 80) for _, value in slices]
@@ -165,7 +165,7 @@ ENDS = 20
 
 
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference) -> Picture | None:
-    """Draw the mean difference of each cluster ± its standard error, in order. Of many clusters, draw both ends.
+    """Draw each cluster's mean difference ± standard error, sorted. If too many, only both ends.
 
     The text says whether clusters differ by more than their questions do.
 
@@ -204,7 +204,7 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference
 
 
 def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:
-    """Draw how the questions' differences are distributed."""
+    """Draw a histogram of the per-question differences A − B."""
     sign = -1.0 if row.higher_is_better is False else 1.0
     bars = bins(d, row)
     across = canvas.axis_of(d, "A − B of the question", fmt.scale_of(row), mean=False)
@@ -225,7 +225,7 @@ def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:
 
 
 def bins(d: FloatArray, row: Any = None) -> list[tuple[float, float, str, int]]:
-    """Return (left end, right end, words, count) of each bar: a bar for each value, or 21 around 0."""
+    """Return histogram bars (left, right, label, count): one per value if few, else 21 equal ones around 0."""
     values, counts = np.unique(np.round(d, 9), return_counts=True)
     if len(values) <= DISTINCT:
         half = float(np.diff(values).min()) / 2 if len(values) > 1 else 0.5
@@ -242,6 +242,6 @@ _COLOUR = {1: COLOURS[0], -1: COLOURS[1], 0: MUTED}
 
 
 def side_of(better: ArrayLike) -> IntArray:
-    """Return 1 if A is better, −1 if B is, 0 if they differ only by rounding, for colours and counts alike."""
+    """Return 1 where A is better, −1 where B is better, 0 where they are equal up to rounding."""
     x = np.asarray(better)
     return np.where(np.abs(x) > ROUNDING, np.sign(x), 0).astype(np.intp)

@@ -29,7 +29,7 @@ THESE_QUESTIONS = (
 
 
 def digits_of(row: Any) -> int:
-    """Return the decimals of all numbers of a row, by its standard error, or without one by its interval."""
+    """Return the number of decimals for all numbers of a row, from its standard error or interval."""
     se, low, high = (getattr(row, name, None) for name in ("se", "ci_low", "ci_high"))
     if not se and low is not None and high is not None:
         se = (high - low) / 4
@@ -37,12 +37,12 @@ def digits_of(row: Any) -> int:
 
 
 def digits_of_flip(flip: Flip) -> int:
-    """Return the decimals of a question's means that show by how much they differ."""
+    """Return the number of decimals at which a question's two means are seen to differ."""
     return max(2, decimals(flip.diff))
 
 
 def value_of(row: Any) -> float | None:
-    """Return the estimate of a row: a mean, a difference or a coefficient."""
+    """Return a row's estimate: its mean, difference or coefficient, whichever field it has."""
     names = ("mean", "diff", "estimate", "coefficient")
     value: float | None = next((getattr(row, name) for name in names if hasattr(row, name)), None)
     return value
@@ -68,7 +68,7 @@ _EITHER = (
 
 
 def is_mean(row: Any, name: str) -> bool:
-    """Return True if a field of a row is a mean, False for a difference or a standard error."""
+    """Return True if a field of a row is on the scale of means (shown in %), not of differences (points)."""
     if name in _MEANS:
         return True
     of_means = getattr(row, "rule", "") == "se"
@@ -89,7 +89,7 @@ def shown(
     bound: float | None = None,
     digits: int | None = None,
 ) -> str:
-    """Return a number of a row as text, the same on every screen, sentence and page.
+    """Format a number with the scale and the decimals of its row, as all screens and pages show it.
 
     Args:
         row: gives the scale and the decimals.
@@ -107,41 +107,41 @@ def shown(
 
 
 def mean_of(row: Any, value: float | None, *, unit: bool = False) -> str:
-    """Return a mean as text: "75.4%", or on the metric's own scale."""
+    """Format a mean with the scale of its row: "75.4%" for 0/1 scores."""
     return shown(row, value, mean=True, unit=unit)
 
 
 def amount(row: Any, value: float | None, digits: int | None = None) -> str:
-    """Return a difference or a standard error with its unit: "15.4 points"."""
+    """Format a difference or standard error with its unit: "15.4 points" for 0/1 scores."""
     return shown(row, value, unit=True, digits=digits)
 
 
 def mean_with_error(row: Any, *, unit: bool = False) -> str:
-    """Return a mean ± its standard error: "75.4% ± 6.5", with `unit` "75.4% ± 6.5 points"."""
+    """Format a row's mean ± standard error: "75.4% ± 6.5", or with `unit` "75.4% ± 6.5 points"."""
     text = shown(row, row.mean, mean=True, unit=unit and row.se is None)
     return text if row.se is None else f"{text} ± {shown(row, row.se, unit=unit)}"
 
 
 def bare_with_error(row: Any) -> str:
-    """Return a mean ± its standard error without units, for a table that has them once: "75.4 ± 6.5"."""
+    """Format a row's mean ± standard error without units: "75.4 ± 6.5"."""
     text = shown(row, row.mean)
     return text if row.se is None else f"{text} ± {shown(row, row.se)}"
 
 
 def interval_text(row: Any, low: float | None, high: float | None, *, mean: bool = False) -> str:
-    """Return an interval on the scale of a row: "[59.7%, 86.4%]" of a mean, "[9.4, 21.5]" of a difference."""
+    """Format an interval with the scale of a row: "[59.7%, 86.4%]" of a mean, "[9.4, 21.5]" of a difference."""
     if low is None or high is None:
         return MISSING
     return f"[{', '.join(shown(row, end, mean=mean, bound=0.0) for end in (low, high))}]"
 
 
 def verdict_words(row: Difference) -> str:
-    """Return the verdict, whose margin is on the row's scale: "equivalent within 2 points"."""
+    """Return a difference's verdict as text, a margin in the row's unit: "equivalent within 2 points"."""
     return scale_of(row).verdict(row.verdict)
 
 
 def units_of(rows: Sequence[Any]) -> str:
-    """Return a caption for the units of rows, such as "SE in points", "" if they are on the metric's scale."""
+    """Return a table's caption on units, such as "SE in points". "" if rows are on the metric's own scale."""
     scaled = [row for row in rows if hasattr(row, "metric") and scale_of(row) is PERCENT]
     if not scaled:
         return ""
@@ -158,13 +158,13 @@ def units_of(rows: Sequence[Any]) -> str:
 
 
 def with_error(value: float | None, se: float | None) -> str:
-    """Return a value ± its standard error, if it has one."""
+    """Format a value ± its standard error, or the value alone if se is None."""
     digits = decimals(se, value)
     return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
 
 
 def data_noise(row: Estimate | Difference) -> str:
-    """Return `se_data`. If its estimate is negative, return "< x", x its upper limit rounded up.
+    """Format the data noise's standard error. If its variance is negative, "< upper limit" instead.
 
     Without a limit it is unknown, which is not 0.
     """
@@ -177,7 +177,7 @@ def data_noise(row: Estimate | Difference) -> str:
 
 
 def below(limit: float, digits: int) -> str:
-    """Return "< x" for noise that is not seen, x its upper limit rounded up."""
+    """Return "< x" for noise too small to be seen, x being its upper limit rounded up."""
     unit = 10.0**-digits
     if digits == MOST_DECIMALS and 0 < limit < 100 * unit:  # as `number` shows it, with an exponent
         unit = 10.0 ** (math.floor(math.log10(limit)) - 2)
@@ -185,7 +185,7 @@ def below(limit: float, digits: int) -> str:
 
 
 def mean_interval_name(row: Estimate) -> str:
-    """Return the interval's method and its degrees of freedom: "Wilson, t 19 df"."""
+    """Return the name of a mean's interval method, with degrees of freedom: "Wilson, t 19 df"."""
     name = "" if row.interval == "none" else INTERVALS.title(row.interval)
     if row.df is None or not (row.interval in INTERVALS and INTERVALS[row.interval].by_t):
         return name
@@ -193,17 +193,17 @@ def mean_interval_name(row: Estimate) -> str:
 
 
 def estimator_of(row: Estimate) -> str:
-    """Return the printed name of the estimator of a mean's standard error, "" where none chose among questions."""
+    """Return the printed name of a mean's variance estimator (CR2, …), "" if none was used."""
     return "" if row.se is None or row.estimand == "these_questions" else estimator_name(row.estimator)
 
 
 def estimator_name(name: str) -> str:
-    """Return the printed name of a variance estimator, such as CR2."""
+    """Return the printed name of a variance estimator: cr2 is "CR2"."""
     return ESTIMATORS.title(name)
 
 
 def if_missing(row: Estimate, joint: str = " … ") -> str:
-    """Return the mean if all missing answers were wrong, and if all were right, or "" if it does not matter."""
+    """Return the mean's lowest and highest value given the missing answers, as text. "" if it hardly matters."""
     ends = (row.mean_if_missing_wrong, row.mean_if_missing_right)
     return joint.join(mean_of(row, end) for end in ends) if "missing_matters" in row.diagnostics else ""
 
@@ -215,7 +215,7 @@ def interval(low: float | None, high: float | None, digits: int) -> str:
 
 
 def interval_of(row: Any) -> str:
-    """Return the confidence interval of a row."""
+    """Return the confidence interval of a row as text."""
     return interval_text(row, row.ci_low, row.ci_high, mean=is_mean(row, "ci_low"))
 
 
@@ -228,7 +228,7 @@ def p_text(p: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """Return a count that may be fractional, such as expected wins, as text."""
+    """Format a count that may be fractional (such as expected wins), with at most one decimal."""
     if value is None:
         return MISSING
     return f"{value:,.0f}" if abs(value - round(value)) < SLACK else f"{value:,.1f}"
@@ -243,12 +243,12 @@ def span(low: int, high: int) -> str:
 
 
 def of_each(a: int, b: int) -> str:
-    """Return A's and B's number as text, "5 : 3", or one number if they are equal."""
+    """Return A's and B's counts as text: "5 : 3", or one number if they are equal."""
     return f"{a:,}" if a == b else f"{a:,} : {b:,}"
 
 
 def test_name(what: str, row: Difference) -> str:
-    """Return the name of a difference's test, or of its interval."""
+    """Return the printed name of a difference's test or interval method, with degrees of freedom for t."""
     name = TESTS.title(what)
     name = INTERVALS.title(what) if name == what else name
     if name == "t":
@@ -258,7 +258,7 @@ def test_name(what: str, row: Difference) -> str:
 
 
 def degrees(df: float) -> str:
-    """Return degrees of freedom as whole numbers, or with one decimal below 100. Rounding errors add no decimal."""
+    """Format degrees of freedom: one decimal below 100 unless they are whole."""
     return f"{df:,.0f}" if df >= 100 or abs(df - round(df)) < 1e-9 else f"{df:.1f}"
 
 
@@ -267,7 +267,7 @@ MOVED = 0.05
 
 
 def moved_limit(row: Difference) -> str:
-    """Return the limit that few flips move by more than `MOVED` of the half-width: "upper", "lower", or ""."""
+    """Return "upper" or "lower" if few differing questions extend that limit noticeably, else ""."""
     if "few_flips" not in row.diagnostics or row.interval != T.name:
         return ""
     if row.diff is None or row.ci_low is None or row.ci_high is None:
@@ -279,7 +279,7 @@ def moved_limit(row: Difference) -> str:
 
 
 def shown_codes(row: Any) -> tuple[str, ...]:
-    """Return the diagnostics of a row that are printed with it, without few flips that move no limit."""
+    """Return a row's diagnostic codes to print. `few_flips` is dropped if it moves no limit."""
     codes: tuple[str, ...] = row.diagnostics
     if isinstance(row, Difference) and not moved_limit(row):
         return tuple(code for code in codes if code != "few_flips")
@@ -287,7 +287,7 @@ def shown_codes(row: Any) -> tuple[str, ...]:
 
 
 def interval_words(row: Difference) -> str:
-    """Return the name of the interval for a sentence, with the limit that few flips move."""
+    """Return the name of a difference's interval method, and which limit was moved, for a sentence."""
     name, moved = test_name(row.interval, row), moved_limit(row)
     if not moved:
         return name
@@ -296,12 +296,12 @@ def interval_words(row: Difference) -> str:
 
 
 def has_t(row: Difference) -> bool:
-    """Return True if p can come from a t test. If nothing varies there is none, and p is 1 or the sign test's."""
+    """Return False if the test is t but no score varies, so that the p-value is not from a t test."""
     return row.test != T_TEST.name or "zero_variance" not in row.diagnostics
 
 
 def by_test(row: Difference) -> str:
-    """Return the name of the test that the p-value comes from, and of the interval's method if different."""
+    """Return the name of the test behind the p-value, and of the interval's method if it is another."""
     test = row.test
     if row.p_value is None or not has_t(row):
         test = SIGN.name if row.p_sign is not None and row.interval != T.name else row.interval
@@ -312,7 +312,7 @@ def by_test(row: Difference) -> str:
 
 
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
-    """Return sentences on the estimand, unless it is the mean of the scores over the population of questions."""
+    """Return sentences on the estimand of rows for which it is not the mean over all such questions."""
     rows = list(items)
     out = [THESE_QUESTIONS] if any(row.estimand == "these_questions" for row in rows) else []
     modules = dict.fromkeys(module for row in rows if (module := explaining(row)) is not None)
@@ -320,13 +320,13 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
 
 
 def bias(row: Estimate | Difference, *, unit: bool = False) -> str:
-    """Return the correction of a judge's mean by human labels, with its standard error, and with its unit."""
+    """Return a judge's bias (its mean minus the labels') ± standard error as text, "" without labels."""
     numbers = [] if row.judge is None else [x for x in (row.judge.bias, row.judge.bias_se) if x is not None]
     return " ± ".join(shown(row, x, unit=unit and i == len(numbers) - 1) for i, x in enumerate(numbers))
 
 
 def pairing(row: Difference) -> str:
-    """Return words on how two runs were compared: paired, unpaired, or from which models the noise is borrowed."""
+    """Return how two runs were compared: "paired", "unpaired", or with noise borrowed from other models."""
     if row.test == REFERENCE.name:
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
     if questions := of_published(row):
@@ -335,14 +335,14 @@ def pairing(row: Difference) -> str:
 
 
 def of_published(row: Difference) -> str:
-    """Return the questions of a published number that a run is compared with, "" if B is a run or both are numbers."""
+    """Return on which questions B, a published number, was measured. "" if B is a run."""
     if not row.run_a or row.run_b:
         return ""
     return f"{row.n_only_b:,} other questions" if row.n_only_b else "the same questions"
 
 
 def names_of(row: Difference | Flip) -> tuple[str, str]:
-    """Return A's and B's names: the models', if equal with the first differing part of the paths, else A and B.
+    """Return the names of A and B: their models, told apart by path if both are equal, else "A" and "B".
 
     A model that is called like the other side is "model B": "B is better" beside a row "B" would be read the wrong way.
     """
@@ -357,23 +357,23 @@ def names_of(row: Difference | Flip) -> tuple[str, str]:
 
 
 def pair_of(row: Difference | Flip) -> tuple[str, str, str, str]:
-    """Return (model A, run A, model B, run B) of a row."""
+    """Return (model A, run A, model B, run B) of a row, as a key."""
     return row.model_a, row.run_a, row.model_b, row.run_b
 
 
 def plain(text: str) -> str:
-    """Return a text on one line without control characters, so that a name from a log cannot move the cursor."""
+    """Return text on one line, control characters replaced by "�", so that it is safe to print."""
     return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text on one line of at most `width` characters."""
+    """Return text on one line, cut with "…" to at most `width` characters."""
     line = plain(text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def cut_apart(a: str, b: str, width: int) -> tuple[str, str]:
-    """Return two names of at most `width` characters each, cut where they are equal and not where they differ."""
+    """Shorten two names to `width` characters such that the parts in which they differ stay."""
     a, b = plain(a), plain(b)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
     rest = max(len(a), len(b)) - shared
@@ -383,23 +383,23 @@ def cut_apart(a: str, b: str, width: int) -> tuple[str, str]:
 
 
 def percent(level: float) -> str:
-    """Return a coverage as text: "95%"."""
+    """Format a confidence level: 0.95 is "95%"."""
     return f"{100 * level:g}%"
 
 
 def level_of(rows: Sequence[Any]) -> str:
-    """Return the coverage of the rows' intervals as text: "95%"."""
+    """Return the confidence level of the first row's interval as text: "95%"."""
     return percent(rows[0].level) if rows else "95%"
 
 
 def unit_of(row: Any) -> str:
-    """Return a measure's unit after its name, as " ($)", "" for a score."""
+    """Return a measure's unit in brackets, " ($)", to follow its name. "" for a score."""
     unit = getattr(row, "unit", None)
     return f" ({unit})" if unit else ""
 
 
 def what_of(row: Any) -> str:
-    """Return task and metric of a row."""
+    """Return a row's task and metric as text."""
     return " ".join(filter(None, (plain(row.task), metric_name(row.metric, row.scorer))))
 
 
@@ -411,7 +411,7 @@ _OVER = {
 
 
 def on_task(row: Estimate | Difference) -> str:
-    """Return " on drop", or the tasks of an overall row in words, "" for a row without a task."""
+    """Return " on TASK", or words on the tasks for an overall row, to follow a verb. "" without a task."""
     if row.is_overall and row.weights is not None:
         return _OVER[row.weights]
     return f" on {row.task}" if row.task else ""
@@ -429,7 +429,7 @@ _WEIGHTS = {
 
 
 def weights_line(rows: Sequence[Estimate | Difference], *, choice: bool = True) -> list[str]:
-    """Return a sentence on how the overall rows weight their tasks.
+    """Return sentences on how overall rows weight their tasks, with `choice` on how to change that.
 
     With `choice` it also says how to choose other weights, which a paper does not.
     """
@@ -445,7 +445,7 @@ def weights_line(rows: Sequence[Estimate | Difference], *, choice: bool = True) 
 
 
 def models_of(row: Any) -> str:
-    """Return the model of a row of one run, "A − B" of a row of two."""
+    """Return the model's name of a row, or "A − B" with both names for a difference."""
     if isinstance(row, (Difference, Flip)):
         return plain(" − ".join(names_of(row)))
     if isinstance(row, Estimate):
@@ -454,6 +454,6 @@ def models_of(row: Any) -> str:
 
 
 def equals_p(p: float | None) -> str:
-    """Return a p-value as text with its sign of comparison: "= 0.012" or "< 0.0001"."""
+    """Format a p-value to follow the letter p: "= 0.012" or "< 0.0001"."""
     text = p_text(p)
     return text if text.startswith("<") else f"= {text}"

@@ -34,7 +34,7 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 def fragment(table: summary.Result) -> str:
-    """Return a picture and the tables of a result for a notebook: inline styles only, no script."""
+    """Return a result as an HTML fragment (pictures, tables) for a notebook, without scripts."""
     short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
     pictures = figures.opening(short)[:3]
     return (
@@ -45,7 +45,7 @@ def fragment(table: summary.Result) -> str:
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
-    """Return the table with names that fit a page. JSON and CSV have the whole names."""
+    """Return the result with names of tasks and models cut to 60 characters, for a page."""
 
     def clip(row: Any) -> Any:
         names = ("task", "metric", "scorer", "model", "model_a", "model_b", "cluster")
@@ -58,14 +58,14 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 
 
 def render(template: str, *, title: str, beside: Path | None = None, **values: Any) -> str:
-    """Return a page from one of our templates, or from one of a folder `beside`, whose scripts it has, too."""
+    """Fill one of our HTML templates, or one in the folder `beside`, and return the page."""
     made = environment(beside).get_template(template)
     return made.render(title=shown(title, 200), version=__version__, **_assets(beside), **values)
 
 
 @cache
 def environment(beside: Path | None = None) -> Environment:
-    """Return our Jinja environment, with the templates of a folder `beside`. Autoescape is on for all of them."""
+    """Return a Jinja environment with our templates and those of `beside`, which escapes all text."""
     made = Environment(
         loader=FileSystemLoader([_TEMPLATES, *([] if beside is None else [beside])]),
         autoescape=True,
@@ -81,12 +81,12 @@ def environment(beside: Path | None = None) -> Environment:
 
 
 def explained(column: Column, words: Words = str) -> str:
-    """Return the tooltip of a column: its meaning in this table, then the definition of its term."""
+    """Return a column's tooltip: its meaning in this table, then the glossary's definition."""
     return "\n".join(filter(None, (words(column.hint), extras.tooltip(column.label))))
 
 
 def tip(section: Section, row: int, column: Column) -> str:
-    """Return the tooltip of a cell: what its number says in words, "" for most cells, and in long tables."""
+    """Return a cell's tooltip, which says its number in words. "" for most cells."""
     return extras.tooltip(column.label, section.of[row]) if section.of and len(section.rows) <= TOLD_ROWS else ""
 
 
@@ -95,13 +95,13 @@ TOLD_ROWS = 50
 
 
 def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:
-    """Return the markup of a picture, in which `canvas` has escaped every text."""
+    """Return a picture as SVG markup that templates do not escape again."""
     return Markup(canvas.svg(picture, theme))
 
 
 @cache
 def _assets(beside: Path | None) -> dict[str, str]:
-    """Return our style and script, which are not escaped, and the hash that allows the script to run."""
+    """Return {"style", "script", "script_hash"} for a page, the hash being for its security policy."""
     style = (_ASSETS / "style.css").read_text(encoding="utf-8")
     places = [_ASSETS / "tables.js", _ASSETS / "figures.js", *([] if beside is None else sorted(beside.glob("*.js")))]
     script = "".join(place.read_text(encoding="utf-8") for place in places)
@@ -110,7 +110,7 @@ def _assets(beside: Path | None) -> dict[str, str]:
 
 
 def shown(text: object, width: int = 160) -> str:
-    """Return a name or a text from a log as a page shows it: one line, not endless, no control characters.
+    """Return text from a log for a page: one line, cut to `width`, no control characters, right-to-left isolated.
 
     What is written right to left is isolated, so that the numbers beside it keep their place.
     """
@@ -131,7 +131,7 @@ def foot(
     command: str | None,
     family: str = "",
 ) -> dict[str, Any]:
-    """Return the provenance of a page of these rows and (model, path) runs, for the template."""
+    """Return the template's values for the foot of a page: date, command, runs, methods and settings."""
     named = list(dict.fromkeys((model, path) for model, path in runs if path))
     now = datetime.now().astimezone()
     return {
@@ -176,7 +176,7 @@ def page(
     questions: Sequence[ByQuestion] = (),
     words: Words = str,
 ) -> str:
-    """Return one self-contained HTML page of a result: verdict, figures, slices, clusters, questions, tables.
+    """Return a result as one self-contained HTML page: verdict, figures, slices, questions and tables.
 
     Args:
         table: what is shown.
@@ -228,7 +228,7 @@ _KINDS = {"A better": "is-a", "B better": "is-b"}
 
 
 def _headline(table: Comparison) -> dict[str, str]:
-    """Return the verdict of the only row or over all tasks, or counts of verdicts, {} without a difference."""
+    """Return the template's values for the verdict at the top of a comparison's page. {} without a difference."""
     rows = [row for row in table.comparisons if row.diff is not None]
     if not rows:
         return {}
@@ -248,7 +248,7 @@ def _headline(table: Comparison) -> dict[str, str]:
 
 
 def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
-    """Return the rows that have slices or questions, those with the smallest p where there are many."""
+    """Return the rows to show in detail, with slices and questions. If many, those with the smallest p."""
     rows: Sequence[Any] = table.rows
     by = {_key(answers): answers for answers in questions if len(answers.keys)}
     candidates = []
@@ -271,7 +271,7 @@ def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> l
 
 
 def _flipped(shown: int, answers: ByQuestion | None) -> str:
-    """Return the heading of the questions that flipped most, and how many others flipped as much as the last shown."""
+    """Return the heading above the flipped questions, which says how many more are not listed."""
     last = answers.most_flipped(shown)[-1:] if answers is not None else []
     total = sum(answers.flipped_as_much(k) for k in last) if answers is not None else 0
     more = f" ({shown} of {total:,} that flipped at least as much as the last)"
@@ -284,7 +284,7 @@ def _key(row: Any) -> tuple[str, ...]:
 
 
 def _detail_title(row: Any, table: Analysis | Comparison) -> str:
-    """Return the title of a row, with its models if the page has several."""
+    """Return the heading of a row's details: task and metric, with models if there are several."""
     several = len(set(map(fmt.models_of, table.rows))) > 1
     return f"{fmt.models_of(row)}, {fmt.what_of(row)}" if several else fmt.what_of(row)
 
@@ -292,7 +292,7 @@ def _detail_title(row: Any, table: Analysis | Comparison) -> str:
 def _inside(
     key: str, row: Any, slices: Sequence[Any], answers: ByQuestion | None, margin: float | None
 ) -> list[Picture]:
-    """Return figures of a row's slices, clusters and questions, as far as they are known."""
+    """Return a row's pictures of slices, clusters and questions, for those that are known."""
     pictures = [figures.slices(f"slices-{key}", slices, row, margin)]
     if answers is not None:
         # where each slice is one cluster, its figure shows them
@@ -303,7 +303,7 @@ def _inside(
 
 
 def write_page(table: Analysis | Comparison, place: Path, command: str | None = None, words: Words = str) -> list[Path]:
-    """Write the page of a result, as the page of each kind is written."""
+    """Write a result's HTML page to `place`, and return the list of files written."""
     questions = getattr(table, "by_question", ())
     write_text(place, page(table, command=command, questions=questions, words=words))
     return [place]

@@ -37,7 +37,7 @@ _SHARED = ("Task", "Metric", "Test", "interval", "estimator")
 
 
 def escaped(text: str) -> str:
-    """Return text that any LaTeX compiles and shows as it is.
+    """Escape text for LaTeX. Letters that pdfTeX cannot print become their Unicode numbers there.
 
     Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
     """
@@ -60,7 +60,7 @@ def _other(run: str) -> str:
 
 
 def render(table: Result, *, details: bool = False) -> str:
-    """Return every table of a result as LaTeX. `details` adds those that a terminal shows on request.
+    """Return a result's tables as LaTeX (booktabs). `details` adds the tables not shown by default.
 
     The preamble needs \\usepackage{booktabs}.
     """
@@ -107,7 +107,7 @@ def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> 
 
 
 def _slug(table: Result, i: int) -> str:
-    """Return a label of letters, digits and dashes."""
+    r"""Return a label for table number i, of letters, digits and dashes, for `\label`."""
     names = [table.under if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
         names += [re.sub(r"[^a-z0-9]+", "-", row.task.lower()).strip("-") for row in table.rows[:1]]
@@ -116,7 +116,7 @@ def _slug(table: Result, i: int) -> str:
 
 
 def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
-    """Return the first table with the standard error behind the value, value ± SE."""
+    """Return the table with its value and SE columns merged into one, "value ± SE"."""
     labels = [column.label for column in section.columns]
     value = "Mean" if isinstance(table, Analysis) else "A − B"
     if not section.rows or value not in labels:
@@ -131,7 +131,7 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
 
 
 def _lifted(section: Section) -> tuple[Section, str]:
-    """Return the table without columns that all rows share, and these as a sentence for the caption."""
+    """Move columns that are constant over all rows into a sentence. Return the table and the sentence."""
     labels = [column.label for column in section.columns]
     same = [i for i, label in enumerate(labels) if label in _SHARED and len({row[i] for row in section.rows}) == 1]
     said = "; ".join(f"{labels[i].lower()} {section.rows[0][i]}" for i in same if section.rows[0][i])
@@ -141,7 +141,7 @@ def _lifted(section: Section) -> tuple[Section, str]:
 
 
 def _caption(table: Analysis | Comparison) -> str:
-    """Return a caption that says whose numbers they are and how they were made."""
+    """Return a LaTeX table's caption: which models it is on, and how its numbers were made."""
     rows: Sequence[Estimate | Difference] = table.rows
     if not rows:
         return "Nothing to show."

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def drawn(table: Analysis) -> list[str]:
-    """Return sentences for a paper on tasks of which a random subset was asked."""
+    """Return a paper's sentences on tasks of which only a random subset of questions was asked."""
     return [
         f"{fmt.plain(row.task)}: {row.n_asked:,} of {row.n_total:,} questions, drawn at random"
         f"{', uncertain ones more often' * bool(row.chances)}{seed_words(row.order_seed)}."
@@ -24,12 +24,12 @@ def drawn(table: Analysis) -> list[str]:
 
 
 def seed_words(seed: int | None) -> str:
-    """Return " (seed 7)" for the seed of a random order of questions, "" for None."""
+    """Return " (seed 7)" for this seed, "" for None."""
     return "" if seed is None else f" (seed {seed})"
 
 
 def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
-    """Return the table of whole benchmarks that were estimated from random subsets.
+    """Return the table of whole-benchmark means that were estimated from random subsets.
 
     `marks` gives the letters of the diagnostics."""
 
@@ -58,7 +58,7 @@ def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
 
 
 def two_parts_words(row: FullRow) -> str:
-    """Return A − B on all questions, of which A and B have answered different random parts, "" for other rows."""
+    """Return a sentence with A − B on all questions, if A and B answered different subsets. Else ""."""
     if row.n_asked_b is None or row.estimate is None or row.ci_low is None:
         return ""
     ends = row.ci_low_population, row.ci_high_population

@@ -31,12 +31,12 @@ from . import fmt
 
 
 def sentence(row: Estimate | Difference) -> str:
-    """Return one sentence that reports a result as a paper should."""
+    """Return one sentence that reports a mean or difference, with its error, as a paper should."""
     return fmt.plain(_estimate_sentence(row) if isinstance(row, Estimate) else _difference_sentence(row))
 
 
 def scoring_differs(row: Difference) -> str:
-    """Return "60 of 60 equal answers are scored differently: the scoring differs, not the models"."""
+    """Return "60 of 60 equal answers are scored differently: …", the verdict that replaces others."""
     found = row.equal_answers
     start = "Equal answers" if found is None else f"{found.n_differ:,} of {found.n_equal:,} equal answers"
     return f"{start} are scored differently: the scoring differs, not the models"
@@ -50,13 +50,13 @@ def _sample(row: Estimate | Difference) -> str:
 
 
 def sample_words(row: Estimate | Difference) -> str:
-    """Return words such as "80 questions in 16 clusters (template), 3 answers each"."""
+    """Return a row's sample size in words: "80 questions in 16 clusters (template), 3 answers each"."""
     grouped = f" in {counted(row.n_clusters, 'cluster')} ({row.cluster})" if row.cluster else ""
     return f"{counted(row.n_questions, 'question')}{grouped}, {answers(row)}"
 
 
 def answers(row: Estimate | Difference) -> str:
-    """Return words such as "5 answers each", "10 answers each of new and one of old", "5 answers each, all alike"."""
+    """Return the answers per question in words: "5 answers each", "10 answers each of new and one of old"."""
     if (module := explaining(row)) is not None:
         return str(module.size(row))
     if "uses_all_repeats" in row.diagnostics:  # the 1 is its one value of a question, not how many answers that took
@@ -81,7 +81,7 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 
 
 def _remarks(row: Estimate | Difference) -> list[str]:
-    """Return the caveats to print next to a row."""
+    """Return a row's caveats as clauses to append to its sentence: missing answers, mismatch, …."""
     out, missing = [], f"its {counted(row.n_missing, 'missing answer')}"
     if "missing_matters" in row.diagnostics and isinstance(row, Estimate):
         whatever = "was wrong or right" if row.n_missing == 1 else "were all wrong or all right"
@@ -104,7 +104,7 @@ def _remarks(row: Estimate | Difference) -> list[str]:
 
 
 def _reported(row: Estimate | Difference, start: str, how: str, interval: str) -> str:
-    """Return a row's value with its error, what it is of, and its interval with the method's name."""
+    """Return the main clause of a row's sentence: value ± error on the task, sample, interval."""
     has_error = row.se and not (isinstance(row, Difference) and row.test == "sequential")
     value = fmt.shown(row, fmt.value_of(row), mean=isinstance(row, Estimate), unit=not has_error)
     error = f" ± {fmt.amount(row, row.se)}" if has_error else ""
@@ -135,7 +135,7 @@ def _estimate_sentence(row: Estimate) -> str:
 
 
 def gap_words(row: Estimate) -> str:
-    """Return a sentence that two runs of the model differ by less than X by its own randomness, "" if unknown."""
+    """Return a sentence with the largest difference that two runs of one model have by chance. "" if unknown."""
     if row.gap_of_runs is None:
         return ""
     name, gap = row.model or "the model", fmt.amount(row, row.gap_of_runs)
@@ -146,7 +146,7 @@ def gap_words(row: Estimate) -> str:
 
 
 def _has(row: Estimate) -> str:
-    """Return the verb before a mean: "scores" for scores, "has a mean of" for measures."""
+    """Return the verb to put before a mean: "scores", or "has a mean of" for costs and tokens."""
     return "scores" if row.unit is None else "has a ratio of" if "/" in row.metric else "has a mean of"
 
 
@@ -182,7 +182,7 @@ def _difference_sentence(row: Difference) -> str:
 
 
 def _between(row: Difference, ends: tuple[float, float, str]) -> str:
-    """Return the two ends of a difference's interval as text, such as "[−0.04, 0.19]"."""
+    """Return the ends of a difference's interval as text, "[−0.04, 0.19]"."""
     return f"[{', '.join(fmt.shown(row, end) for end in ends[:2])}]"
 
 
@@ -193,7 +193,7 @@ UNCORRECTED = "stopped early, not corrected"
 
 
 def closing_line(row: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
-    """Return a line such as "62.5% ± 6.4 points (20 clusters of 10, 5 answers each), lm-eval's own ± 3.5 …".
+    """Return the one line that a live run prints: "62.5% ± 6.4 points (20 clusters of 10, …), lm-eval's own …".
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ _MUCH_WIDER = 6.0
 
 
 def _wider(row: Estimate) -> list[str]:
-    """Return the reasons why a mean's interval is much wider than ± promises, [] if it is not."""
+    """Return why a mean's interval is much wider than ± suggests, in words. [] if it is not."""
     if not row.se or row.ci_low is None or row.ci_high is None or row.ci_high - row.ci_low <= _MUCH_WIDER * row.se:
         return []
     units = "clusters" if row.cluster else "questions"
@@ -240,7 +240,7 @@ def _wider(row: Estimate) -> list[str]:
 
 
 def _without_error(row: Estimate) -> str:
-    """Return a mean and why it has no standard error, or "no mean" and why. "" if it has a standard error."""
+    """Return words for a mean that has no standard error, with the reason. "" if it has one."""
     mean = fmt.mean_of(row, row.mean)
     if "skipped_metric" in row.diagnostics:
         return "no mean" if row.mean is None else f"{mean}, the harness's own value, without an error bar"
@@ -253,7 +253,7 @@ def _without_error(row: Estimate) -> str:
 
 
 def _claim(row: Estimate, *, agrees: bool) -> str:
-    """Return words that follow the harness's own standard error, such as "assumes 200 independent questions"."""
+    """Return words on what the harness's own standard error assumes, "assumes 200 independent questions"."""
     if row.repeats_max > 1 and not row.cluster:
         return "is that of its own value"
     if agrees and not row.cluster:
@@ -265,14 +265,14 @@ def _claim(row: Estimate, *, agrees: bool) -> str:
 def closing_lines(
     estimates: Iterable[Estimate], harness: str, native_se: Callable[[Estimate], float | None]
 ) -> list[str]:
-    """Return one line for each task and group of a live run, about its first metric that has an error bar."""
+    """Return a closing line for the first metric with an error bar of each task and group of a run."""
     rows = first_metrics(estimates)
     several = len({row.model for row in rows}) > 1
     return [closing_line(row, harness, native_se(row), who=row.model if several else "") for row in rows]
 
 
 def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
-    """Return the first metric of each task and group of each run that has an error bar."""
+    """Return for each run's task or group its first row that has a standard error."""
     first: dict[tuple[str, str, str], Estimate] = {}
     for row in estimates:
         if row.se is not None:
@@ -281,7 +281,7 @@ def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 
 def _asked(row: Estimate) -> str:
-    """Return words such as "20 clusters of 10" or "200 questions"."""
+    """Return the number of questions or clusters in words: "20 clusters of 10" or "200 questions"."""
     if not row.cluster:
         return counted(row.n_questions, "question")
     size = row.n_questions / row.n_clusters
@@ -303,7 +303,7 @@ _ADJUSTED = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "as p"}
 
 
 def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], *, family: str = "") -> str:
-    """Return sentences on how the numbers of these rows were made, for a caption or the foot of a page.
+    """Return sentences on how these rows' numbers were computed, for a caption or the foot of a page.
 
     `family` names the rows over which p-values are adjusted, if these are not all.
     """
@@ -341,7 +341,7 @@ def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], 
 
 
 def _without_df(row: Estimate | Difference) -> str:
-    """Return the test of a difference, or the interval of a mean, without degrees of freedom, which the rows have."""
+    """Return the name of a row's test or interval method, without its degrees of freedom."""
     row = replace(row, df=None)
     return fmt.by_test(row) if isinstance(row, Difference) else fmt.mean_interval_name(row)
 
@@ -352,7 +352,7 @@ A, B = "A better", "B better"
 
 
 def verdict_lines(table: Comparison) -> list[str]:
-    """Return one line for each row, or a count of the verdicts and the lines of the rows that differ."""
+    """Return a comparison's verdicts, one line per row. With many rows, a count and the notable ones."""
     rows = table.comparisons
     first = overall_first(shown_rows(table))
     each = [(row, verdict_line(row, alone=len(rows) == 1)) for row in first]
@@ -362,7 +362,7 @@ def verdict_lines(table: Comparison) -> list[str]:
 
 
 def overall_first(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows as they are said: the overall ones first."""
+    """Return the rows sorted with the overall rows first."""
     return sorted(rows, key=lambda row: not row.is_overall)
 
 
@@ -371,7 +371,7 @@ _LESS = {"$": ("cheaper", "dearer"), "tokens": ("shorter", "longer"), "s": ("fas
 
 
 def trade_offs(table: Comparison) -> list[str]:
-    """Return "new is better, dearer (0.031 $ more per question).", for each score that has measures as well."""
+    """Return for each score a line on cost, tokens or time: "new is better, dearer (0.031 $ more …)"."""
     words = {A: "better", B: "worse", "not separable": "not shown to differ in score"}
     out = []
     measured = [row for row in table.comparisons if row.unit is not None and row.diff is not None]
@@ -388,7 +388,7 @@ def trade_offs(table: Comparison) -> list[str]:
 
 
 def _trade(row: Difference) -> str:
-    """Return words such as "dearer (0.031 $ more per question)", for one measure."""
+    """Return words on one measure of a trade-off: "dearer (0.031 $ more per question)"."""
     if not _decided(row):
         return f"not shown to differ in {row.metric}"
     lower, ratio = (row.diff or 0.0) < 0, "/" in row.metric
@@ -399,12 +399,12 @@ def _trade(row: Difference) -> str:
 
 
 def asked_for(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows without those marked as not asked for (`not_asked_for`), or all if all are marked."""
+    """Return the rows without those marked `not_asked_for`. All rows if all are marked."""
     return [row for row in rows if NOT_ASKED not in row.diagnostics] or list(rows)
 
 
 def shown_rows(table: Comparison) -> list[Difference]:
-    """Return the rows that a terminal shows: all if they are few, else those with the smallest adjusted p.
+    """Return the rows that a terminal shows: all if few, else groups and the smallest adjusted p-values.
 
     The rows of groups, which sum up the others, are always there.
     """
@@ -425,7 +425,7 @@ def _decided(row: Difference) -> bool:
 
 
 def count_line(table: Comparison) -> str:
-    """Return "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
+    """Return the counts of verdicts: "new against old, 57 rows: 3 better, 1 worse, 53 not separable …"."""
     rows = [row for row in table.comparisons if not row.is_overall]
     verdicts, alike = Counter(row.verdict for row in rows), Counter(map(fmt.verdict_words, filter(_equivalent, rows)))
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
@@ -448,14 +448,14 @@ def count_line(table: Comparison) -> str:
 
 
 def verdict_line(row: Difference, *, alone: bool = True) -> str:
-    """Return a line such as "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points, …"."""
+    """Return a difference's verdict with its numbers: "a is not shown to differ from b: −0.3 to +14.1 points"."""
     where = "" if alone else f"{fmt.what_of(row)}: "
     verdict, evidence = verdict_parts(row)
     return fmt.plain(f"{where}{verdict}{f': {evidence}' if evidence else '.'}")
 
 
 def verdict_parts(row: Difference) -> tuple[str, str]:
-    """Return the verdict, without a full stop, and the numbers behind it, with one, or "" if there are none."""
+    """Return (verdict, evidence): "a is better than b by 2 points", and its interval and p in words or ""."""
     if row.verdict == SCORED_DIFFERENTLY:
         return scoring_differs(row), ""
     a, b = _names(row)
@@ -494,7 +494,7 @@ def _equivalent(row: Difference) -> bool:
 
 
 def _interval_shown(row: Difference) -> tuple[float, float, str] | None:
-    """Return (low, high, words) of the interval that shows the verdict, None if its test has no interval to show.
+    """Return (low, high, words) of the interval that the verdict rests on. None if the test has none.
 
     Equivalence at level α is read off the interval of 1 − 2α, so that this one is shown. For a test without limits, the
     table has another test's interval, which does not show its verdict.
@@ -512,7 +512,7 @@ def _interval_shown(row: Difference) -> tuple[float, float, str] | None:
 
 
 def _names(row: Difference) -> tuple[str, str]:
-    """Return the runs' names, or for counts without names the counts."""
+    """Return the names of A and B. For bare counts without names, "x of n" and "y of m"."""
     a, b = (fmt.shorten(name, _NAME) for name in fmt.names_of(row))
     if row.test == FISHER.name and (a, b) == ("A", "B"):
         counts = ((row.mean_a, row.n_only_a), (row.mean_b, row.n_only_b))

@@ -66,7 +66,7 @@ Result: TypeAlias = Document
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return a result as a `Summary` (sections and sentences), led by a sentence on the questions if only some count.
+    """Return a result as a `Summary` (tables and sentences), which all renderers show. `brief`: main rows only.
 
     Args:
         table: the result.
@@ -79,7 +79,7 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
 
 
 def only_words(table: object) -> list[str]:
-    """Return a sentence on the questions of a result, none if the result is of all questions."""
+    """Return [sentence on which questions the result is restricted to], [] if it has all questions."""
     only = getattr(table, "settings", {}).get("only")
     return [f"Only the questions with {fmt.plain(' and '.join(only))}."] if only else []
 
@@ -102,7 +102,7 @@ NO_NUMBERS = (
 
 
 def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the means of runs as a `Summary`: the sections and sentences that renderers show."""
+    """Return the means of runs as a `Summary` of tables and sentences."""
     rows: Sequence[Estimate] = asked_for(table.estimates) if brief else table.estimates
     marks, level = Marks(), fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
@@ -147,13 +147,13 @@ MORE = "More: `details=True`, `legend=True`."
 
 
 def _codes_of(row: Estimate | Difference) -> str:
-    """Return a line with the diagnostics of a row that is shown alone. `details` explains them."""
+    """Return a line that lists the diagnostic codes of a row that is shown alone. "" if it has none."""
     codes = fmt.shown_codes(row)
     return f"Diagnostics: {', '.join(codes)}." if codes else ""
 
 
 def _first_block(row: Estimate) -> Section:
-    """One mean: the few figures of the first screen."""
+    """Return the small table that is shown first for a single mean."""
     figures = (
         Column("mean", lambda row: fmt.mean_of(row, row.mean, unit=True), MEANS["mean"].hint),
         *mean_columns("ci", fmt.level_of([row])),
@@ -167,7 +167,7 @@ def _first_block(row: Estimate) -> Section:
 
 
 def _run_names(rows: Sequence[Estimate]) -> dict[tuple[str, str], str]:
-    """Return (model, run) → the name that distinguishes the run, if the model's name does not."""
+    """Return {(model, run): short name} for models with several runs, from what differs in the paths."""
     models: dict[str, dict[str, None]] = {}
     for row in rows:
         models.setdefault(row.model, {})[row.run] = None
@@ -180,7 +180,7 @@ def _run_names(rows: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 
 
 def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the differences of two runs as a `Summary`: the sections and sentences that renderers show."""
+    """Return the differences of two runs as a `Summary` of tables and sentences."""
     every, marks = table.comparisons, Marks()
     asked = asked_for(every)
     if brief and len(asked) == 1 and not wide:
@@ -215,12 +215,12 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
 
 
 def combined_notes(table: Comparison) -> list[str]:
-    """Return one sentence for each other method that has a note on its result."""
+    """Return a sentence for each other test over the tasks that has a note on its result."""
     return [f"{row.method}: {row.note}." for row in table.combined if row.note]
 
 
 def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
-    """Return a `Summary` of all after the first table: verdicts, slices, looks, flipped questions and sentences."""
+    """Return a `Summary` of all that follows the first table: slices, looks, flips, sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
     if table.sequential:
         sections.append(_looks().look_section(table.sequential))
@@ -247,7 +247,7 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
 
 
 def _first_screen(table: Comparison, row: Difference) -> Summary:
-    """Return a `Summary` of one difference: verdict, five figures, what would change the verdict, where to see more."""
+    """Return a `Summary` of a single difference: verdict, five figures, what would change the verdict."""
     marks = Marks()
     rest = _further(table, marks)
     ends = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
@@ -271,7 +271,7 @@ _MDE = DIFFERENCES["mde"].hint
 
 
 def _mean_and_name(row: Difference, mean: float | None, name: str) -> str:
-    """Return a run's mean as text, followed by the model's name if it has one, such as "71.0%  gpt"."""
+    """Return a run's mean, followed by its model's name if known: "71.0%  gpt"."""
     return f"{fmt.mean_of(row, mean, unit=True)}{f'  {fmt.shorten(name, NAME)}' if name not in ('A', 'B') else ''}"
 
 
@@ -285,13 +285,13 @@ _CHANGES = {
 
 
 def changes(row: Difference) -> list[str]:
-    """Return a sentence on what would change the verdict of a row, none if nothing would."""
+    """Return [sentence on what would change a row's verdict], [] if nothing would."""
     found = [_CHANGES[name] for name in row._would_change]
     return [f"What would change this verdict: {'; '.join(found)}."] if found else []
 
 
 def lost_to_adjustment(table: Comparison) -> list[str]:
-    """Return a sentence on the rows that lose significance by the adjustment."""
+    """Return [sentence on the rows that are significant only before adjustment], [] if none is."""
     rows = [row for row in table.comparisons if "not_after_adjustment" in row.diagnostics]
     if not rows:
         return []
@@ -321,7 +321,7 @@ Listing = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def flip_table(flips: Sequence[Flip], title: str = FLIPPED) -> Section:
-    """Return a table of flipped questions, one row each.
+    """Return a table of flipped questions, with both models' scores and most frequent answers.
 
     The most frequent answer is shown by its end, which has the result."""
     pairs, keys = set(map(fmt.pair_of, flips)), {flip.key for flip in flips}
@@ -357,7 +357,7 @@ def flip_table(flips: Sequence[Flip], title: str = FLIPPED) -> Section:
 
 
 def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
-    """Return every question whole, with its target and all answers."""
+    """Return (heading, lines) for each flipped question: its whole text, target and all answers."""
     several, out = len(set(map(fmt.pair_of, flips))) > 1, []
     for i, flip in enumerate(flips, 1):
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
@@ -375,13 +375,13 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
 
 
 def counted(answers: Sequence[str]) -> list[str]:
-    """Return each different answer once, with how often it came if there are several answers."""
+    """Return each different answer once, as "(n of K) answer" if there are several answers."""
     texts = Counter(answers).most_common()
     return [f"({n} of {len(answers)}) {text}" if len(answers) > 1 else text for text, n in texts]
 
 
 def _lines(text: str) -> str:
-    """Return the text without control characters, line by line."""
+    """Return text without control characters and empty lines, "(empty)" if nothing is left."""
     return "\n".join(filter(None, map(fmt.plain, text.splitlines()))) or "(empty)"
 
 
@@ -393,15 +393,15 @@ def _ending(answers: Sequence[str], width: int = 16) -> str:
 
 
 def _looks() -> Any:
-    """Return the module that shows looks."""
+    """Import and return the module that shows the looks of monitored runs."""
     return display_of("looks")
 
 
 def slice_sections(table: Any, marks: Marks) -> list[Section]:
-    """Return the tables of a result's slices, none if it has no slices."""
+    """Return the tables of a result's slices. [] if it has no slices."""
     return display_of("by").sections(table, marks) if table.slices else []
 
 
 def slice_sentences(table: Any) -> list[str]:
-    """Return the sentences on a result's slices, none if it has no slices."""
+    """Return the sentences on a result's slices. [] if it has no slices."""
     return display_of("by").sentences(table) if table.slices or table.heterogeneity else []

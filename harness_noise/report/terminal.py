@@ -40,7 +40,7 @@ Colour = Literal["auto", "always", "never"]
 def render(
     table: Result, *, details: bool = False, legend: bool | None = None, wide: bool = False, words: Words = str
 ) -> RenderableType:
-    """Return a result as an object for rich to print: verdicts, tables that fit, notes and sentences.
+    """Return a result as an object that rich prints: verdicts, tables that fit the width, notes.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class _Report:
 
 
 def _prose(text: str, width: int) -> str:
-    """Return the text in lines of the width, in which no interval, percentage or p is broken."""
+    """Wrap text to the width without breaking an interval, percentage or p-value."""
     lines = [""]
     for word in re.findall(r"(?:\[[^\[\]]*\]|(?<=\bp) (?=[<=] )|(?<=\bp [<=]) |\S)+", text):
         longer = f"{lines[-1]} {word}".lstrip()
@@ -122,7 +122,7 @@ def _prose(text: str, width: int) -> str:
 
 
 def _with_details_beside(sections: Sequence[Section]) -> list[Section]:
-    """Return the sections, each one-row section of details added as columns to the one-row section before it."""
+    """Merge each one-row table of details into the one-row table before it, as further columns."""
     out: list[Section] = []
     for section in sections:
         if out and section.detail and len(section.rows) == len(out[-1].rows) == 1 and not section.more:
@@ -135,7 +135,7 @@ def _with_details_beside(sections: Sequence[Section]) -> list[Section]:
 
 
 def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
-    """Return a two-column grid: each term, and beside it its words."""
+    """Return a two-column grid of (term, explanation) lines, explanations wrapped beside their terms."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, width=min(max(cell_len(term) for term, _ in lines), max(8, width // 2)))
     grid.add_column()
@@ -145,7 +145,7 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
 
 
 def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
-    """Yield tables that fit. A single row becomes terms with their values."""
+    """Yield a table's heading and the table itself. A single row becomes a list of label and value."""
     yield from [Text(_prose(section.heading, width), style="bold")] if section.heading else []
     if section.columns and (section.rows or not section.more):
         as_terms = section.stacked or (len(section.rows) == 1 and len(section.columns) > 2)
@@ -154,7 +154,7 @@ def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
 
 
 def _terms(section: Section, width: int) -> RenderableType:
-    """Return a single row's labels and values, in as many columns as have room."""
+    """Return a one-row table as (label, value) pairs in as many columns as fit the width."""
     filled = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
     kept = sorted(filled, key=lambda i: not section.columns[i].label)
     pairs = [(Text(section.columns[i].label or "codes"), _cell(section, 0, i)) for i in kept]
@@ -181,7 +181,7 @@ def _cell(section: Section, row: int, i: int) -> Text:
 
 
 def _table(section: Section) -> Table:
-    """Return the rows in columns. Long texts share the room that is left, and a number or a verdict is never folded."""
+    """Return a table for rich. Long texts are folded to fit, numbers and verdicts never."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column, width in zip(section.columns, _widths(section), strict=True):
         justify: Literal["left", "right"] = "left" if column.text else "right"
@@ -192,7 +192,7 @@ def _table(section: Section) -> Table:
 
 
 def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
-    """Return a console that wraps at the terminal's width (in a file: COLUMNS or 140), in colour if there is one."""
+    """Return a rich console for the stream, at the terminal's width (a file: COLUMNS or 140)."""
     stream = stream or sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else 140
     how: dict[str, Any] = {"color_system": None} if color == "never" else {}
@@ -202,13 +202,13 @@ def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
 
 
 def print_live(stream: IO[str], table: Result, closing: Sequence[str], words: Words = str) -> None:
-    """Print the tables of a run that has just ended, and its closing lines. A single row has all its figures."""
+    """Print the tables of a live run that has just ended, and its closing lines."""
     summary = replace(summarise(table, brief=True, wide=True), lead=(), sentences=tuple(closing)).worded(words)
     console(stream).print(_Report(summary, details=False, legend=False))
 
 
 def text(table: Result, color: Colour = "never", **how: Any) -> str:
-    """Return a result as a terminal shows it, at the width of standard output. `how` goes to `render`."""
+    """Return a result as the text that a terminal shows, at the width of standard output."""
     screen = console(color=color)
     with screen.capture() as shown:
         screen.print(render(table, **how))
@@ -228,7 +228,7 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 
 
 def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
-    """Return (tables, labels): the section as tables that fit the width, and the labels of columns that were left out.
+    """Return (tables, labels): the table split or cut so that it fits the width, and the columns left out.
 
     With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
     """
@@ -245,12 +245,12 @@ def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Se
 
 
 def _names(section: Section) -> list[int]:
-    """Return the indexes of the leading text columns, which name the rows. The last column is never one."""
+    """Return the indexes of the first text columns, which name the rows (task, metric, …)."""
     return list(takewhile(lambda i: section.columns[i].text, range(len(section.columns) - 1)))
 
 
 def _lifted(section: Section) -> Section:
-    """Return the section without the columns whose value is the same in all rows, with these values in its title."""
+    """Return the table with columns that are equal in all rows moved into its title."""
     columns, rows = section.columns, section.rows
     names = [i for i in _names(section) if columns[i].tone is None]  # what has a tone is a result
     same = [i for i in range(len(columns)) if len({row[i] for row in rows}) == 1]
@@ -266,7 +266,7 @@ def _lifted(section: Section) -> Section:
 
 
 def _folded(section: Section) -> Section:
-    """Return the section with the columns that name its rows (task, metric, …) merged into one, joined by " · "."""
+    """Return the table with the columns that name its rows merged into one, joined by " · "."""
     names = [i for i in _names(section) if section.columns[i].label in _PLAIN]
     if len(names) < 2 or len(section.rows) == 1:
         return section
@@ -281,7 +281,7 @@ def _folded(section: Section) -> Section:
 
 
 def _blocks(section: Section, width: int) -> list[Section]:
-    """Return the section as one table, or as several with the same names, of which only the first has the title."""
+    """Split a table into several that each fit the width and repeat the columns that name the rows."""
     if len(section.rows) == 1:
         return [section]
     widths, lead = _widths(section, width), _names(section)
@@ -295,7 +295,7 @@ def _blocks(section: Section, width: int) -> list[Section]:
 
 
 def _widths(section: Section, width: int = 10**6) -> list[int]:
-    """Return the width of each column: a number or a short text whole, a long text a quarter of `width`."""
+    """Return each column's width in characters. Long texts get a quarter of `width`."""
     out = []
     for i, column in enumerate(section.columns):
         lines = [line for text in (column.label, *(row[i] for row in section.rows)) for line in text.splitlines()]
@@ -305,5 +305,5 @@ def _widths(section: Section, width: int = 10**6) -> list[int]:
 
 
 def _total(widths: Iterable[int]) -> int:
-    """Return the width of a table of these columns."""
+    """Return the width in characters of a table with these column widths, gaps included."""
     return sum(width + _GAP for width in widths) - _GAP

@@ -33,7 +33,7 @@ def render(
     words: Words = str,
     color: Colour = "never",
 ) -> str:
-    """Return a result as text.
+    """Return a result as text in a format: table, json, csv, markdown, latex, sentence or svg.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def render(
 
 
 def json(table: Result) -> str:
-    """Return the whole result as JSON. Characters that a terminal would obey are written as equivalent escapes."""
+    r"""Return the whole result as JSON. Control characters are written as \\u escapes."""
     return _HIDDEN.sub(_escape, table.to_json()) + "\n"
 
 
 def svg(table: Result) -> str:
-    """The figure that a page opens with.
+    """Return the first picture of a result as SVG. Refuse a result without pictures.
 
     Raises:
         InputError: there is nothing that could be drawn.
@@ -103,7 +103,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def csv(table: Result, *, details: bool = False) -> str:
-    """Return CSV of one table: the questions if they are listed, the larger table with `details`, else the rows.
+    """Return one table as CSV with all fields: the listed questions if there are any, else the rows.
 
     Every field is in it, and formulas of spreadsheets are quoted.
     """
@@ -117,12 +117,12 @@ def csv(table: Result, *, details: bool = False) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a cell of CSV. A number has 15 digits, without the last bit, which holds rounding errors of sums."""
+    """Return a value for a CSV cell: numbers to 15 digits, texts made safe for spreadsheets."""
     return float(f"{value:.15g}") if isinstance(value, float) else escape_spreadsheet_formula(value)
 
 
 def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:
-    """Return a cell that no spreadsheet runs as a formula and no terminal obeys. Only text is changed."""
+    """Return text with a "'" in front if a spreadsheet would run it as a formula. Numbers are unchanged."""
     if not isinstance(value, str):
         return value
     text = "".join(c if c.isprintable() or (lines and c == "\n") else "�" for c in value)
@@ -130,7 +130,7 @@ def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:
 
 
 def markdown(table: Result, *, details: bool = False, wide: bool = False, words: Words = str) -> str:
-    """Return GitHub tables, for a pull request's comment."""
+    """Return a result as GitHub Markdown tables and sentences, for a comment."""
     summary = summarise(table, brief=bool(table.whole) and not details, wide=wide).worded(words)
     parts = [_markdown(line) for line in summary.lead]
     for section in summary.sections:
@@ -148,7 +148,7 @@ def markdown(table: Result, *, details: bool = False, wide: bool = False, words:
 
 
 def sentence(table: Result) -> str:
-    """Return one sentence for each row and group, for a paper."""
+    """Return one sentence per row and group as lines, for a paper."""
     if isinstance(table, (Analysis, Comparison)):
         lines = [*only_words(table), *map(of_row, table.rows)]
     else:
@@ -158,12 +158,12 @@ def sentence(table: Result) -> str:
 
 
 def verdict(table: Result) -> str:
-    """Return the conclusions, one line each, as they are above the tables."""
+    """Return a result's conclusions, one per line, as they stand above the tables."""
     return "\n".join(summarise(table, brief=True).lead)
 
 
 def _markdown(text: str) -> str:
-    """Return a name in which Markdown and HTML are shown, not obeyed."""
+    """Escape text so that Markdown and HTML show it as it is."""
     text = " ".join(text.split())
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_|\[\]~@#])", r"\\\1", text)

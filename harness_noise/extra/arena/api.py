@@ -109,7 +109,7 @@ def arena(
 
 
 def _check_jobs(jobs: int | str) -> None:
-    """Refuse a value of `jobs` that is neither a number of processes nor an address."""
+    """Refuse a `jobs` that is neither a number of processes nor a scheduler's address (host:port)."""
     if not isinstance(jobs, str):
         check_count("jobs", jobs)
     elif ":" not in jobs:
@@ -120,7 +120,7 @@ def _check_jobs(jobs: int | str) -> None:
 
 
 def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None) -> list[Run]:
-    """Return the runs of all sources in the order of the sources.
+    """Read the runs of all sources in parallel, in the order of the sources. Unusable files give warnings.
 
     The files by all workers at once, without those that cannot be used.
 
@@ -212,7 +212,7 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
 
 
 def check_profile_path(path: str | Path, *, force: bool = False) -> None:
-    """Refuse an existing file that is not a noise profile, which `write_profile` would not replace."""
+    """Refuse to overwrite an existing file that is not a noise profile, unless `force`."""
     from .profiles import is_profile
 
     if not force and Path(path).exists() and not is_profile(path):

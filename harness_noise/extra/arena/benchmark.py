@@ -16,7 +16,7 @@ BLOCK = 2_000_000
 
 
 def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each question's Kendall tau-b with the models' means over the other questions, and the p-values.
+    """Return each question's Kendall tau-b with the models' means on all other questions, and p-values (low tau).
 
     The question itself is left out of the mean (item against the rest): with it, noise alone correlates
     with itself and averages above 0.
@@ -57,7 +57,7 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
-    """Return for each of N questions the concordant minus the discordant pairs of models, from ranks (−1: masked)."""
+    """Return (N,) concordant minus discordant pairs of models per question, from two rank tables (−1: masked)."""
     out = np.zeros(len(x))
     # small numbers are compared fast, and nothing is above or below NaN
     columns, others = (np.ascontiguousarray(np.where(r < 0, np.nan, r).T, np.float32) for r in (x, y))
@@ -67,12 +67,12 @@ def _concordance(x: AnyArray, y: AnyArray) -> FloatArray:
 
 
 def _signs(columns: AnyArray, a: int) -> AnyArray:
-    """Return (a, N) signs of x_a − x_b, between column a and every column b before column a."""
+    """Return (a, N) signs of column a minus each earlier column 0 … a − 1."""
     return np.asarray((columns[a] > columns[:a]).view(np.int8) - (columns[a] < columns[:a]).view(np.int8))
 
 
 def _ties(ranks: AnyArray, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return three sums over the t tied models of each question: Σ t(t − 1), Σ t(t − 1)(t − 2), Σ t(t − 1)(2t + 5)."""
+    """Return three sums over groups of t tied models per question: t(t − 1), t(t − 1)(t − 2), t(t − 1)(2t + 5)."""
     N = len(ranks)
     flat = (np.arange(N)[:, None] * (levels + 1) + ranks + 1).ravel()
     t = np.bincount(flat, minlength=N * (levels + 1)).reshape(N, levels + 1)[:, 1:].astype(np.float64)
@@ -85,7 +85,7 @@ CHANCE = 0.05
 
 
 def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
-    """Return (N,) questions on which better models do worse, and more clearly than chance explains.
+    """Return (N,) True for questions on which better models do worse, beyond what chance explains.
 
     The chance of a tau as low is below 1/N of the N questions that have one (and below 5%): if no
     question had anything to do with the models' quality, fewer than one suspect would be expected.
@@ -95,7 +95,7 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
-    """Return (a, b) of the Beta distribution with the mean and variance of `values`, or None if there is none."""
+    """Return (a, b) of the Beta distribution with these values' mean and variance. None if there is none."""
     mean, var = float(values.mean()), float(values.var())
     widest = mean * (1 - mean)
     if not SLACK * widest < var < (1 - SLACK) * widest:  # all alike, or nothing but 0 and 1
@@ -108,7 +108,7 @@ _SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re
 
 
 def size_in_name(name: str) -> tuple[str, float] | None:
-    """Return (family, billions of parameters) from a model's name: `llama-3-8b` → (`llama-3-*`, 8).
+    """Parse a model's size from its name: `llama-3-8b` gives (`llama-3-*`, 8.0 billion). None without one.
 
     Names without a size, or with several, have none.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def budget_section(arena: Arena) -> Section:
-    """Return a table of the questions or answers to add to show each model as worse than the best."""
+    """Return a table of how many more questions or answers would show each model as worse than the best."""
     more = (
         "new questions needed for 80% power at the same K, if the true difference is the one observed. With "
         "clusters, in new clusters of the same size"
@@ -37,7 +37,7 @@ def _ahead(row: Budget) -> str:
 
 
 def _new_questions(row: Budget, arena: Arena) -> str:
-    """Return the number of questions to add as text, with the number of clusters if they come in clusters."""
+    """Return the questions to add as text, "120 (12 clusters)" if they come in clusters."""
     if row.more_questions is None:
         return fmt.MISSING
     board = next(board for board in arena.boards if board.key == row.key)

@@ -56,7 +56,7 @@ def arena(
     by: Sequence[str] = (),
     over: str | None = None,
 ) -> Arena:
-    """Compare every pair of runs on every task, metric and scorer that at least two of them measured.
+    """Compare every pair of runs on each task, metric and scorer that two or more runs have. Return an `Arena`.
 
     Args:
         runs: one run of each model; several runs of one model are told apart by their names.
@@ -98,7 +98,7 @@ def arena(
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
 ) -> tuple[list[BenchmarkResult], list[Scores | None], list[Note]]:
-    """Return (benchmarks that two runs or more measured, one run's scores of each task, notes on the others)."""
+    """Return the result of each benchmark, one run's scores of each task (None for groups), and notes."""
     boards: list[BenchmarkResult] = []
     tasks: list[Scores | None] = []
     lonely: dict[tuple[str, str], list[str]] = {}
@@ -131,7 +131,7 @@ def _boards(
 
 
 def _corpus_notes(runs: Sequence[Run]) -> list[Note]:
-    """Return notes on metrics that runs report but an arena leaves out, because they are not means over questions."""
+    """Return notes on corpus metrics (F1, BLEU, …) of the runs, which an arena leaves out."""
     by_task: dict[str, list[str]] = {}
     for run in runs:
         for corpus in run.corpus:
@@ -147,7 +147,7 @@ Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
 
 
 def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurements, list[Note]]:
-    """Return ((group or None, its runs) for each task × metric × scorer and then each group, notes)."""
+    """Return (group or None, its runs) for each task × metric × scorer and then each group, and notes."""
     pairs = list(zip(names, runs, strict=True))
     tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for name, run in pairs:
@@ -159,7 +159,7 @@ def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurement
 
 
 def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]:
-    """Return (every group with its runs, cut to the tasks that all these runs have, notes)."""
+    """Return (group, runs that have it) for each group, reduced to tasks that all these runs have, and notes."""
     reporting: dict[tuple[str, str, str], list[tuple[str, Run, Group]]] = {}
     for name, run in pairs:
         for own in run.groups:
@@ -190,7 +190,7 @@ def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]
 
 
 def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple[Measurements, list[Note]]:
-    """Return (an overall group of each metric and scorer with all runs, over what all runs measured, notes)."""
+    """Return (group of all tasks, runs) for each metric and scorer, over tasks that all runs have, and notes."""
     by_measure: dict[Measure, list[tuple[Group | None, list[MeasuredRun]]]] = {}
     for group, measured in benchmarks:
         first = measured[0].parts[0]
@@ -220,7 +220,7 @@ def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple
 
 
 def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note]]:
-    """Return (benchmarks, notes), with benchmarks of one set of questions joined that harnesses name differently.
+    """Merge benchmarks with the same questions that two harnesses name differently. Return them and notes.
 
     As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
     """
@@ -240,7 +240,7 @@ def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note
 
 
 def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
-    """Return True if runs of two harnesses measured one benchmark, that is, share its questions."""
+    """Return True if runs of two different harnesses measured the same single benchmark, by its questions."""
     single = all(len(entry.run.scores) == 1 and not entry.run.groups and not entry.run.corpus for entry in (*old, *new))
     apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
@@ -249,7 +249,7 @@ def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> b
 
 
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the models' names, made distinct for several runs of one model by parts of the runs' names."""
+    """Return the models' names. Several runs of one model get distinct parts of their paths added."""
     names = [run.model for run in runs]
     models: dict[str, list[int]] = {}
     for i, name in enumerate(names):
@@ -264,7 +264,7 @@ def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
 def _baseline_last(
     runs: Sequence[Run], names: tuple[str, ...], baseline: str | None
 ) -> tuple[Sequence[Run], tuple[str, ...], str | None]:
-    """Return the runs and names with the baseline moved to the end, and the baseline's name."""
+    """Move the baseline's run to the end. Return runs, names and the baseline's name. Refuse unknown ones."""
     if baseline is None:
         return runs, names, None
     matches = [
@@ -291,7 +291,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def boards_of(
     measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
 ) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[Note]]:
-    """Return the benchmark of these runs, or one for each set of runs that share questions, and notes.
+    """Compare runs on one benchmark. If some share no questions, return a separate result for each set.
 
     Means are not compared across such sets.
     """
@@ -328,7 +328,7 @@ def _renamed(entry: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
 
 
 def _sets(table: Table) -> list[list[int]]:
-    """Return lists of run numbers that share questions, directly or through other runs."""
+    """Return lists of run numbers: runs in one list share questions, directly or through other runs."""
     scored = (table.stats.count.T > 0).astype(np.float32)
     n, which = connected_components(scored.T @ scored > 0, directed=False)
     return [np.flatnonzero(which == i).tolist() for i in range(n)]
@@ -356,7 +356,7 @@ def _board(
 
 
 def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> tuple[Question, ...]:
-    """Return a `Question` row (difficulty, solved, Kendall tau, …) for each question of a board."""
+    """Return a row per question of a benchmark: difficulty, models that solved it, Kendall tau."""
     W = ~np.isnan(board.table.mean)
     n_models, mean = W.sum(axis=1), np.where(W, board.table.mean, 0.0).sum(axis=1)
     mean /= np.maximum(n_models, 1)
@@ -461,7 +461,7 @@ def _spread(values: FloatArray) -> Spread | None:
 
 
 def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
-    """Return a `Step` for each two neighbouring sizes of a model family in the names: larger minus smaller."""
+    """Return model-size steps within families found by name (8b, 70b, …): larger model minus next smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
         size = benchmark.size_in_name(model.model)
@@ -484,7 +484,7 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
 def pair_slices(
     board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
 ) -> tuple[PairSlice, ...]:
-    """Return A − B of all pairs by slice, as `compare` has it. p-values are adjusted over the slices of each pair.
+    """Return A − B of all pairs on each slice of the questions, p adjusted over the slices of a pair.
 
     The slices are those of the run with the most questions. There are none if they are too many.
     """
@@ -518,7 +518,7 @@ def pair_slices(
 
 
 def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Yield (field, value, the keys of its questions) of every slice."""
+    """Yield (field, value, set of its question keys) for every slice of the questions."""
     for cut in module_of("by").divided(task, by, []):
         keys = np.asarray(cut.table.parts[0].questions.keys, dtype=object)
         for code, label in enumerate(cut.labels):

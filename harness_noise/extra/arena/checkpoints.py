@@ -34,7 +34,7 @@ class _Place(NamedTuple):
 
 
 def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
-    """Return the arena with models as training checkpoints, each compared with the first and the previous.
+    """Return the arena with its models as training checkpoints, each compared to the first and previous.
 
     Args:
         arena: of `runs`.
@@ -72,7 +72,7 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
 
 
 def _in_field(run: Run, over: str) -> tuple[str, float] | None:
-    """Return ("", step) if a field has one number on all questions of a run, None if not."""
+    """Return ("", step) if the field `over` has one number on all of a run's questions, else None."""
     fields = [part.questions.fields for part in run.scores]
     values = {value for own in fields if own is not None for value in own.values.get(over, ())}
     value = values.pop() if len(values) == 1 else None
@@ -81,7 +81,7 @@ def _in_field(run: Run, over: str) -> tuple[str, float] | None:
 
 
 def in_name(name: str, over: str) -> tuple[str, float] | None:
-    """Return (a name without its step, the step), or None if it has no step.
+    """Parse a training step from a name: `run-7/global_step2000` gives ("run-7", 2000.0). None without one.
 
     >>> in_name("run-7/global_step2000", "step")
     ('run-7', 2000.0)
@@ -100,7 +100,7 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
 
 
 def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
-    """Return a `Checkpoint` for each model of one series, in order, compared with the first and the previous."""
+    """Return a row for each checkpoint of one training run, in order of steps, with differences to earlier ones."""
     for before, after in pairwise(series):
         if before.step == after.step:
             names = [board.pairs.names[place.column] for place in (before, after)]

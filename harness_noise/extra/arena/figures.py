@@ -27,7 +27,7 @@ LABELLED = 400
 
 
 def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
-    """Return the figures of a benchmark for which its data are enough."""
+    """Return the pictures of a benchmark (means, pairs, noise, …) that its data suffice for."""
     drawn = (
         *(steps(arena, board), means(board), frontier(board), matrix(board)),
         differences(board, arena.baseline),
@@ -38,7 +38,7 @@ def pictures(arena: Arena, board: BenchmarkResult) -> list[Picture]:
 
 
 def save(arena: Arena, folder: Path) -> list[Path]:
-    """Write every figure of every benchmark to its own file, `<benchmark>-<figure>.svg`. Return the files."""
+    """Write every picture of every benchmark to a file `<benchmark>-<figure>.svg`. Return the paths."""
     written = []
     for board, stem in zip(arena.boards, file_names(arena), strict=True):
         for drawn in pictures(arena, board):
@@ -51,7 +51,7 @@ def save(arena: Arena, folder: Path) -> list[Path]:
 def _cloud(
     drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray
 ) -> canvas.Points | None:
-    """Draw all pairs `rows` at x, y as one image if some have no mark of their own. Return their places, or None."""
+    """Draw these pairs as one image of points if some are not drawn singly. Return their places, or None."""
     if _single(board)[rows].all():
         return None
     drawing.cloud(x, y)
@@ -59,14 +59,14 @@ def _cloud(
 
 
 def _single(board: BenchmarkResult) -> BoolArray:
-    """Return (P,) True for pairs that are drawn as a mark of their own, not only in the image."""
+    """Return (P,) True for the pairs that are drawn as a marker with a tooltip, the rest only as an image."""
     return np.isin(np.arange(len(board.pairs)), chosen_pairs(board, LABELLED))
 
 
 def _marks(
     drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str
 ) -> None:
-    """Draw those of the pairs `rows` at x, y that have a mark of their own (`_single`)."""
+    """Draw markers with tooltips for those of these pairs that are drawn singly."""
     keep, pairs = _single(board)[rows], board.pairs
     titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
     models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
@@ -74,13 +74,13 @@ def _marks(
 
 
 def pair_title(row: Difference) -> str:
-    """Return the text shown for a pair's mark: both names, difference, standard error and verdict."""
+    """Return the tooltip of a pair: both names, difference, standard error and verdict."""
     total = "" if row.se_total is None else f", SE (1 answer) {fmt.shown(row, row.se_total)}"
     return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {fmt.verdict_words(row)}"
 
 
 def noise(board: BenchmarkResult) -> Picture | None:
-    """Draw paired standard errors against accuracy, with the theory's values [Wang, figure 1]."""
+    """Draw the pairs' standard errors against their mean accuracy, with theoretical curves [Wang, figure 1]."""
     c = board.pairs.columns
     with np.errstate(invalid="ignore"):
         close = np.flatnonzero((np.abs(c["diff"]) < 5 * c["se_total"]) & (c["n_questions"] > 1))
@@ -115,7 +115,7 @@ def noise(board: BenchmarkResult) -> Picture | None:
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
-    """Return (x, y, colour, dash, label) of three curves of the standard error by accuracy, each by a theory."""
+    """Return (x, y, colour, dash, label) of the theoretical curves of a pair's standard error by accuracy."""
     row = board.benchmark
     n = float(np.median(board.pairs.columns["n_questions"][close]))
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
@@ -130,7 +130,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
 
 
 def separation(board: BenchmarkResult) -> Picture | None:
-    """Draw difference against disagreement, with contours of the p-value, after eval-arena's note on noise."""
+    """Draw each pair's |A − B| against its share of questions answered differently, with p-value contours."""
     c = board.pairs.columns
     n = c["n_questions"]
     rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]) & ~board.pairs.withheld)
@@ -163,7 +163,7 @@ _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p
 
 
 def accuracies(board: BenchmarkResult) -> Picture | None:
-    """Draw the mean of A by the mean of B, coloured by p-value."""
+    """Draw each pair's higher mean against its lower mean, coloured by p-value."""
     c = board.pairs.columns
     rows = np.flatnonzero(np.isfinite(c["p_value"]) & ~board.pairs.withheld)
     if len(rows) == 0:
@@ -193,7 +193,7 @@ NAMED = 12
 
 
 def heatmap(board: BenchmarkResult) -> Picture | None:
-    """Draw scores as colours, a row for each question, a column for each model, both sorted [Wang, figure 2]."""
+    """Draw scores as a coloured grid, questions by models, both sorted by mean [Wang, figure 2]."""
     scores = board.scores
     if min(scores.shape) == 0:
         return None
@@ -225,13 +225,13 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
 
 
 def _colours(values: Any, low: float, high: float) -> FloatArray:
-    """Return (…, 3) RGB colours for values from `low` to `high`."""
+    """Return (…, 3) RGB colours for values on a scale from `low` to `high`."""
     at = np.linspace(low, high if high > low else low + 1, len(_CIVIDIS))
     return np.stack([np.interp(np.nan_to_num(values), at, colour) for colour in zip(*_CIVIDIS, strict=True)], axis=-1)
 
 
 def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
-    """Return the image averaged to at most height × width pixels, NaN for a block without a score."""
+    """Return the image reduced to at most height × width pixels by averaging. NaN where nothing is scored."""
     for axis, limit in ((0, height), (1, width)):
         if image.shape[axis] > limit:
             edges = np.linspace(0, image.shape[axis], limit + 1).astype(int)[:-1]
@@ -242,7 +242,7 @@ def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
 
 
 def difficulty(board: BenchmarkResult) -> Picture | None:
-    """Draw the distribution of difficulty for models of similar accuracy, with Beta fits [Wang, figure 5]."""
+    """Draw the distribution of question difficulty for groups of models of similar accuracy [Wang, figure 5]."""
     if board.benchmark.beta_theory is None:
         return None
     from scipy.special import betainc
@@ -266,7 +266,7 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
 
 
 def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, FloatArray]]:
-    """Return (lowest mean, highest mean, models, sorted means of the questions) of four groups of similar models."""
+    """Return (lowest mean, highest mean, number of models, sorted question means) of four groups of models."""
     means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
     scored = np.flatnonzero(np.isfinite(means))
     groups = []
@@ -296,7 +296,7 @@ def _mean_label(board: BenchmarkResult) -> str:
 
 
 def _ends(row: Estimate | Checkpoint) -> tuple[float, float, float]:
-    """Return (ci_low, mean, ci_high) of a row, the mean in place of an end that it does not have."""
+    """Return (low, mean, high) of a row's interval. A missing limit is replaced by the mean."""
     mean = row.mean or 0.0
     return mean if row.ci_low is None else row.ci_low, mean, mean if row.ci_high is None else row.ci_high
 
@@ -307,19 +307,19 @@ def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) ->
 
 
 def model_title(row: Model) -> str:
-    """Return the text shown for a model's mark: its name, mean, interval and range of ranks."""
+    """Return the tooltip of a model: its name, mean, interval and possible ranks."""
     ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {fmt.span(row.rank_low, row.rank_high)}"
     return f"{name(row.model)}: {numbers(row)}{ranks}"
 
 
 def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
-    """Return every model with its number on the board, the best first."""
+    """Return (model's row, its index as text) for all models, the best first."""
     place = {row.model: str(i) for i, row in enumerate(board.models)}
     return [(row, place[row.model]) for row in ranked(board)]
 
 
 def means(board: BenchmarkResult, name: str = "") -> Picture | None:
-    """Draw the means with their intervals, the best first. The axis has the name of the benchmark, if it is given."""
+    """Draw the models' means with their intervals, the best on top. `name` is put before the axis label."""
     rows = [
         Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
         for row, place in _models(board)
@@ -335,7 +335,7 @@ def means(board: BenchmarkResult, name: str = "") -> Picture | None:
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
-    """Draw score against a measure: a cross of both intervals for each model, with its place on the frontier."""
+    """Draw each model's score against its cost (or another measure), with both intervals."""
     if board.beside is None:
         return None
     cost = {row.model: row for row in board.beside.models if row.mean is not None}
@@ -364,7 +364,7 @@ MATRIX = 24
 
 
 def matrix(board: BenchmarkResult) -> Picture | None:
-    """Draw every model against those below it: the one to the left is better (+), worse (−) or not separable."""
+    """Draw a grid of all pairs of models: the model to the left is better (+), worse (−) or not separable."""
     rows = _models(board)[:MATRIX]
     M = len(rows)
     if M < 3:
@@ -403,7 +403,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
-    """Draw the means of checkpoints in their order, each series a line with its band."""
+    """Draw the means of training checkpoints by step, each training run as a line with a band."""
     series = [rows for _, rows in checkpoints(arena, board.key)]
     every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     drawn = [rows for rows in every if rows]
@@ -430,7 +430,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
 
 
 def passes(board: BenchmarkResult) -> Picture | None:
-    """Draw pass@k of the models with several answers."""
+    """Draw pass@k against k for models with several answers per question. None if there are none."""
     held = [(m, model.pass_at_k or {}) for m, model in enumerate(board.models)]
     curves = sorted(((m, curve) for m, curve in held if len(curve) > 1), key=lambda entry: -entry[1][1])
     if not curves:
@@ -454,7 +454,7 @@ def passes(board: BenchmarkResult) -> Picture | None:
 
 
 def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture | None:
-    """Draw the differences of all models to one of them: the baseline, or the best."""
+    """Draw the difference of every model to the baseline, or to the best model if there is none."""
     pairs, names = board.pairs, board.pairs.names
     means = [-np.inf if model.mean is None else pairs.sign * model.mean for model in board.models]
     against = names.index(baseline) if baseline in names else int(np.argmax(np.round(means, 12)))
@@ -482,14 +482,14 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
 
 
 def _sizes(row: Any, diff: float, low: float, high: float) -> str:
-    """Return a difference with its interval as text, with the unit."""
+    """Return a difference and its interval as text with the unit: "2.1 points [0.3, 3.9]"."""
     digits = fmt.decimals((high - low) / 4, diff)
     each = [fmt.shown(row, x, digits=digits) for x in (diff, low, high)]
     return f"{each[0]}{fmt.scale_of(row).size} [{each[1]}, {each[2]}]"
 
 
 def of_arena(table: Arena) -> list[Picture]:
-    """Return a figure of the means for each benchmark, that of all tasks together first."""
+    """Return one picture of the models' means for each benchmark."""
     boards = table.first_boards
     names = [f"{fmt.shorten(board.benchmark.task, 30)}: " if len(boards) > 1 else "" for board in boards]
     return [picture for each in zip(boards, names, strict=True) if (picture := means(*each)) is not None]

@@ -12,13 +12,13 @@ HEADING = "Noise profiles for --profile NAME (list NAME: the sources of one):"
 
 
 def rows() -> dict[str, str]:
-    """Return profile name → its figures as text, for the profiles that come with this package."""
+    """Return {profile's name: its main figures as text} for the noise profiles in this package."""
     every = [noise for name in names() for noise in named(name)]
     return {noise.name: ", ".join(f"{key} {value}" for key, value in _figures(noise)) for noise in every}
 
 
 def about(what: str) -> list[Mapping[str, object]] | None:
-    """Return the figures, task, metric and source of each profile in a file or of a name, None for other places."""
+    """Return facts (figures, task, metric, source) on the noise profiles in a file, None if it is another file."""
     if is_url(what) or (Path(what).exists() and not is_profile(what)):
         return None
     return [

@@ -32,7 +32,7 @@ QUESTIONS = 2000
 
 
 def write_arena(arena: Arena, folder: Path, command: str | None = None, words: Words = str) -> list[Path]:
-    """Write `index.html` and a page for each benchmark into `folder`. Return the files.
+    """Write an arena's HTML pages, `index.html` and one per benchmark, into `folder`. Return the paths.
 
     Args:
         arena: what is shown.
@@ -128,7 +128,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
-    """Return (column's label, value, explanation) of each figure of a benchmark, for the index page."""
+    """Return (label, value, explanation) of each figure of a benchmark, for the index page."""
     section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
@@ -177,7 +177,7 @@ LEVELS = 250
 
 
 def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, Any] | None:
-    """Return a benchmark's pairs as the object that `picker.js` reads, None if there are too many pairs.
+    """Return a benchmark's pairs as JSON data for the page's script. None if there are too many pairs.
 
     Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.
     """
@@ -212,12 +212,12 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
 
 
 def packed(values: Any, kind: str) -> str:
-    """Return numbers as base64 of their little-endian bytes."""
+    """Return numbers as base64 of their little-endian bytes, in the NumPy format `kind`."""
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode()
 
 
 def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return every model's score on every question as packed codes of score levels, None if too many or none.
+    """Return all scores by model and question, packed as codes of levels, for the page. None if too many.
 
     The codes go model by model. One more code means missing."""
     scores = board.scores
@@ -246,7 +246,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
 
 
 def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return difference, limits and p of every pair on every slice, packed slice by slice, None without slices."""
+    """Return difference, limits and p of all pairs on all slices, packed for the page. None without slices."""
     if not board.slices:
         return None
     columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}

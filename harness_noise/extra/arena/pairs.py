@@ -63,7 +63,7 @@ class Grid:
 
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
-    """Return the `Grid` of all runs on the union of their questions, a group's tasks stacked as one table."""
+    """Arrange all runs' scores of a task or group on the union of their questions."""
     tasks = [_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
     shares = group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
@@ -99,7 +99,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
 
 
 def _table(samples: Sequence[Sample]) -> Table:
-    """Return the runs' question statistics stacked as one `Table`, with the design of the questions."""
+    """Stack the runs' per-question statistics into (M, N) arrays, with the design of the questions."""
     stats = [sample.stats for sample in samples]
     mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
     flags = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
@@ -113,7 +113,7 @@ def _table(samples: Sequence[Sample]) -> Table:
 
 
 def _ratios(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples of a ratio metric with linearised values, NaN on every question if the ratio is undefined."""
+    """Return samples of a ratio of sums as linearised values. All NaN if the ratio is undefined."""
     out = []
     for sample in samples:
         made = linearised(replace(sample, labels=samples[0].labels))
@@ -139,7 +139,7 @@ class _Task:
 
 
 def _on_union(parts: Sequence[Scores]) -> _Task:
-    """Return the runs on the union of their questions, with the clusters of the first run that has the question.
+    """Return the runs' scores rearranged to the union of their questions, with clusters and notes.
 
     Matching starts with a run that knows its questions' texts, and has most of them.
     """
@@ -181,7 +181,7 @@ def _on_union(parts: Sequence[Scores]) -> _Task:
 
 
 def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
-    """Return the questions of all tasks that some run has scored, with the words that can be shown."""
+    """Return the questions in these rows of all tasks, with their texts if they can be shown."""
     keys = [key if len(tasks) == 1 else f"{task.parts[0].task}: {key}" for task in tasks for key in task.questions.keys]
     shown = [task.questions.shown() for task in tasks]
     if not any(shown):
@@ -192,7 +192,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """Return (n, M) 1 for questions that a run was asked, and (n, M) each question's share of missing scores."""
+    """Return (n, M) 1 where a run was asked the question, and (n, M) the share of its answers missing there."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0
@@ -210,7 +210,7 @@ def _scatter(values: FloatArray, at: IntArray, N: int) -> FloatArray:
 
 
 def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntArray:
-    """Return (N, M) codes of the prompts, for `different_prompts`, −1 if they are unknown."""
+    """Return (N, M) codes of the prompts that runs used for questions. −1 if unknown."""
     codes = np.full((N, len(parts)), -1, dtype=np.intp)
     index: dict[str, int] = {}
     for m, (part, at) in enumerate(zip(parts, rows, strict=True)):
@@ -220,7 +220,7 @@ def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntAr
 
 
 def _differ(codes: IntArray) -> BoolArray:
-    """Return (M, M) True if two columns have different codes somewhere, ignoring −1."""
+    """Return (M, M) True if two columns have different codes in some row. −1 is ignored."""
     if not ((codes >= 0) & (codes != codes.max(axis=1, keepdims=True))).any():
         return np.zeros((codes.shape[1],) * 2, dtype=np.bool_)
     kinds, which = np.unique(codes.T, axis=0, return_inverse=True)
@@ -231,7 +231,7 @@ def _differ(codes: IntArray) -> BoolArray:
 def pairs_of(
     measured: Sequence[MeasuredRun], board: Grid, group: Group | None, settings: Settings
 ) -> tuple[Pairs | None, list[Note]]:
-    """Return all pairs of runs, p-values adjusted over all, or None if no two share a question, and notes."""
+    """Return all pairs of runs with A − B and verdicts, p adjusted over pairs, and notes. None: nothing shared."""
     parts = [entry.parts for entry in measured]
     first, plan, fixed = parts[0][0], board.table.design, fixed_questions(settings)
     task, every = first.task if group is None else group.name, [part for items in parts for part in items]
@@ -290,14 +290,14 @@ def pairs_of(
 
 
 def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:
-    """Return the function that computes the upper limit of a pair's data variance, None for fixed questions."""
+    """Return a function of a pair that computes its data-noise limit when needed. None for fixed questions."""
     return None if fixed_questions(settings) else partial(PairLimit, replace(table, answers=None), settings.se)
 
 
 def decided(
     c: Columns, table: Table, common: Mapping[str, Any], width: FloatArray | float | None, settings: Settings
 ) -> tuple[dict[str, AnyArray], decision.Verdicts]:
-    """Return the numbers of every pair, and the verdicts that follow from p-values adjusted over all of them.
+    """Test all pairs. Return {column: values} for each pair, and the verdicts after p-value adjustment.
 
     Args:
         c: the engine's columns.
@@ -318,14 +318,14 @@ def decided(
 
 
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
-    """Return an (M, M) matrix of pair values, row's model less column's, NaN on the diagonal."""
+    """Return an (M, M) matrix of pair values, (row's model − column's model). NaN on the diagonal."""
     out = np.full((len(pairs.names), len(pairs.names)), np.nan)
     out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
     return out
 
 
 def _with_correction(columns: Columns, board: Grid) -> dict[str, AnyArray]:
-    """Correct the pairs' moments by labels. Return field → (P,) values on the correction, {} without labels."""
+    """Correct the pairs' moments by human labels, in place. Return {field: (P,) values}, {} without labels."""
     first = next((sample.corrected for sample in board.samples if sample.corrected is not None), None)
     if first is None:
         return {}
@@ -355,7 +355,7 @@ PAIR = (1.0, -1.0)
 
 
 def _skewed(table: Table, columns: Columns) -> BoolArray:
-    """Return (P,) True for pairs whose differences have a long tail."""
+    """Return (P,) True for pairs whose per-question differences have a long tail on one side."""
     out = np.zeros(len(columns), dtype=np.bool_)
     for i in np.flatnonzero(~np.isnan(columns.of.mean)).tolist():
         d = table.mean[:, columns.a[i]] - table.mean[:, columns.b[i]]
@@ -365,14 +365,14 @@ def _skewed(table: Table, columns: Columns) -> BoolArray:
 
 
 def _without_wins(columns: Columns) -> Columns:
-    """Return the pairs of ratios of sums without wins, because no question has a ratio."""
+    """Return the pairs of a ratio metric with wins set to NaN, as single questions have no ratio."""
     nothing = np.full(len(columns), np.nan)
     sides = replace(columns.sides, wins_a=nothing, wins_b=nothing)
     return replace(columns, leads=blank(Leads, len(columns)), sides=sides)
 
 
 def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Columns, width: FloatArray) -> BoolArray:
-    """Return (P,) True for pairs whose missing answers could move A − B by more than `MISSING_SHARE` of its SE."""
+    """Return (P,) True for pairs whose missing answers could change A − B by much of its standard error."""
     a, b = columns.a, columns.b
     lacking = np.array([sum(x.n_missing - x.n_zero for x in items) for items in parts])
     known = np.array([all(x.lost is not None for x in items) for items in parts])
@@ -392,7 +392,7 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
 
 
 def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group: Group | None) -> dict[str, BoolArray]:
-    """Return the diagnostics of the pairs' own numbers and of their runs."""
+    """Return {diagnostic code: (P,) flags} of the pairs, with the codes of their runs."""
     a, b = columns.a, columns.b
     each = [
         entry.codes(group) | ({RATIO_UNDEFINED} if sample.undefined else set())
@@ -410,7 +410,7 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
 
 
 def _shared_noise(board: Grid, columns: Columns) -> BoolArray:
-    """Return (P,) True for pairs with a run whose repeats move together, on the questions that both have."""
+    """Return (P,) True for pairs with a run in which whole repeats are higher or lower than others."""
     scored, out = ~np.isnan(board.table.mean).T, np.zeros(len(columns), dtype=np.bool_)
     whole = bool(scored.all())
     for m, run in enumerate(board.samples):

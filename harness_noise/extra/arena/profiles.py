@@ -57,7 +57,7 @@ class Profile(Measured):
     """Degrees of freedom of a pair's standard error: few where clusters are few."""
 
     def se(self, a: float, b: float) -> float:
-        """Return the standard error of a − b, with one answer to every question.
+        """Return the standard error of a − b for two means on this benchmark, with one answer per question.
 
         It is the rule of thumb at the mean of a and b, times what the table found it to be off by; the median of the
         table's pairs for a metric outside [0, 1].
@@ -76,7 +76,7 @@ class Profile(Measured):
         return data / (data + prediction) if data + prediction > 0 else None
 
     def beyond(self, *scores: float) -> bool:
-        """Return True if one of the scores is better than that of every model in the table."""
+        """Return True if a score is better than every model of the profile, so that it extrapolates."""
         if self.best_mean is None:
             return False
         sign = -1.0 if self.higher_is_better is False else 1.0
@@ -93,7 +93,7 @@ class Profile(Measured):
         return PERCENT if self.scale else Scale()
 
     def check(self, *scores: float) -> None:
-        """Refuse numbers that the metric cannot have.
+        """Refuse scores outside the metric's range, such as 71 for 0.71.
 
         Raises:
             InputError: 71 for 0.71.
@@ -106,7 +106,7 @@ class Profile(Measured):
                 )
 
     def planning(self, accuracy: float | None = None) -> dict[str, Any]:
-        """Return ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
+        """Return {ω², σ² of each run, cluster size} as `plan` takes them, for two models of this accuracy.
 
         Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
 
@@ -123,7 +123,7 @@ class Profile(Measured):
 
 
 def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
-    """Write the profiles of all benchmarks that have close pairs, with every model's question means if asked.
+    """Write the noise profiles of an arena's benchmarks to a JSON file, with question means if asked.
 
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
@@ -177,7 +177,7 @@ class NamedProfile:
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
-    """Return the profiles in a file that `write` made, or of a benchmark that comes with this package.
+    """Return the noise profiles in a file, or of a benchmark by name that comes with this package.
 
     Raises:
         InputError: not such a file; says where it differs.
@@ -195,7 +195,7 @@ def named(path: str | Path) -> tuple[NamedProfile, ...]:
 
 
 def read(path: str | Path) -> tuple[Profile, ...]:
-    """Return the profiles of `named`."""
+    """Return the noise profiles of a file or a benchmark's name, without their names and sources."""
     return tuple(noise.profile for noise in named(path))
 
 
@@ -208,7 +208,7 @@ def _parse(row: Mapping[str, Any]) -> Profile:
 
 
 def _value(value: Any, kind: str) -> Any:
-    """Return a value of a profile's file as its field's type. Raise TypeError for a wrong type or a huge number."""
+    """Check a JSON value of a profile and return it as its field's type. TypeError if wrong or huge."""
     plain = kind.removesuffix(" | None")
     if value is None and plain != kind:
         return None
@@ -221,12 +221,12 @@ def _value(value: Any, kind: str) -> Any:
 
 
 def chosen(path: str | Path, options: ReadOptions) -> Profile:
-    """Return the one noise profile of a file or a name, with the task, metric and scorer that were asked for."""
+    """Return the one noise profile of a file or name that fits the wanted task, metric and scorer."""
     return choose(read(path), options)
 
 
 def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
-    """Return the only profile of the task, metric and scorer asked for. Refuse none or several.
+    """Return the only one of these profiles that fits the wanted task, metric and scorer. Refuse none or several.
 
     Raises:
         InputError: none, or several.
@@ -247,7 +247,7 @@ def choose(profiles: Sequence[Profile], options: ReadOptions) -> Profile:
 
 
 def _one_difference(diff: float, variance: float, df: float) -> decision.Differences:
-    """Return one difference, variance and df as the arrays of length 1 that the decision takes."""
+    """Return one difference with its variance and df as arrays of length 1."""
     row = np.array([[diff], [variance], [df]])
     return decision.Differences(row[0], row[1], row[2], zero=np.array([False]), p_zero=np.array([math.nan]))
 
@@ -261,7 +261,7 @@ def compare(
     level: float = 0.95,
     margin: float | None = None,
 ) -> Difference:
-    """Return A − B of two bare numbers on a benchmark whose noise is known. Its `test` is "reference".
+    """Compare two bare scores, a − b, with the standard error taken from a benchmark's noise profile.
 
     Args:
         profile: the benchmark's noise.
@@ -320,7 +320,7 @@ _START = 300
 
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
-    """Return {keys, clusters, models, means}: the models' means on each question, for the profile's file."""
+    """Return the models' means on each question as JSON data, for a profile's file."""
     clusters = [question.cluster for question in board.questions]
     return {
         "keys": [question.question for question in board.questions],
@@ -331,7 +331,7 @@ def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
 
 
 def is_profile(path: str | Path) -> bool:
-    """Return True if a file says that it is a noise profile."""
+    """Return True if a file's first bytes say that it is a noise profile."""
     try:
         place = Path(path)
         if not place.is_file():
@@ -343,7 +343,7 @@ def is_profile(path: str | Path) -> bool:
 
 
 def read_runs(path: str | Path) -> list[Run]:
-    """Return every model of a profile as a run of question means.
+    """Read a noise profile with question means as runs, one for each model.
 
     Raises:
         InputError: no profile, or one without questions.
@@ -388,12 +388,12 @@ FOLDER = Path(__file__).parent / "noise"
 
 
 def names() -> list[str]:
-    """Return the names of the profiles that come with this package, in alphabetical order."""
+    """Return the names of the noise profiles in this package, sorted."""
     return sorted(path.stem for path in FOLDER.glob("*.json"))
 
 
 def locate(path: str | Path) -> Path:
-    """Return the file of a profile: an existing file, or the profile of that name (`-`, `_` and case are alike).
+    """Return a noise profile's path, from a path or a name in this package (case and `-`, `_` do not matter).
 
     Raises:
         InputError: a bare name that no profile has; names those like it.
@@ -414,7 +414,7 @@ def locate(path: str | Path) -> Path:
 
 
 def sentence(path: str | Path) -> str | None:
-    """Return a sentence on the source of a shipped profile, None for the user's own profile."""
+    """Return a sentence on the source and licence of a noise profile in this package, None for a user's own."""
     noise = named(path)[0]
     if noise.source is None:
         return None

@@ -32,7 +32,7 @@ STEPS = 5
 
 
 def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: int = 2000) -> RankSets:
-    """Return for each of M models the set of ranks it may have, all sets right together at this level.
+    """Return for each of M models the lowest and highest rank it may have, all true at once at this level.
 
     Args:
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.
@@ -70,7 +70,7 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
 
 
 def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
-    """Return (M, M) 1/‖x‖ of the cluster sums x of each pair's differences, 0 if a pair does not differ."""
+    """Return (M, M) 1/‖x‖ of the cluster sums x of each pair's differences. 0 if two models are equal."""
     M = sums.shape[1]
     out = np.zeros((M, M))
     for a in range(M):
@@ -80,7 +80,7 @@ def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
 
 
 def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
-    """Return (draws,) the largest test statistic over all pairs in each random sign flip, at least 0."""
+    """Return (draws,) the largest test statistic of all pairs under each random flip of signs."""
     M, draws = flipped.shape
     out = np.zeros(draws)
     for a in range(M):
@@ -102,7 +102,7 @@ class Stability:
 
 
 def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, draws: int = 500) -> Stability:
-    """Resample whole clusters with replacement and count how alike the models' order stays.
+    """Resample clusters, and return how similar the models' order stays: median Kendall tau, same best.
 
     Args:
         sums: (G, M) scores summed by cluster, higher is better.
@@ -141,7 +141,7 @@ class Chosen:
 
 
 def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, splits: int = 200) -> Chosen:
-    """Choose the two best models on half of the clusters and measure them on the other half, over random halves.
+    """Choose the best two models on a random half of the clusters, measure them on the other, and average.
 
     The halves are independent, so that of models which are equally good the chosen one has no lead on average. The
     maximum on the questions that chose it has one, and the bootstrap's estimate of that bias is too small by a third.
@@ -169,7 +169,7 @@ def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, s
 
 
 def _mean_of(values: FloatArray, plan: Design, there: BoolArray) -> FloatArray:
-    """Return (M,) means of the models over only the questions that are `there`, tasks weighted as in the design.
+    """Return (M,) weighted means of the models over the questions that are `there`. NaN if a task has none.
 
     NaN where a task has none of them.
     """

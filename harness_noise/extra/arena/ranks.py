@@ -44,7 +44,7 @@ def ranked(
     settings: Settings,
     top: int | None,
 ) -> tuple[tuple[Model, ...], Benchmark]:
-    """Return the models with their ranks, and the benchmark with the number of questions that still separate them.
+    """Return the models' rows with ranks filled in, and the benchmark's row with how stable its order is.
 
     Args:
         models: of the board.
@@ -93,7 +93,7 @@ def ranked(
 
 
 def across_tasks(boards: Sequence[tuple[BenchmarkResult, Scores]], settings: Settings) -> tuple[AcrossTasks, ...]:
-    """Return the mean rank of every model over the tasks that all have, of each metric and scorer with two or more.
+    """Return each model's mean rank over the tasks that all models have, for each metric and scorer.
 
     If two models are equal on every task, the difference of their ranks is symmetric about 0, whatever the others do.
     So the signs of whole tasks are fair coins, as those of clusters are for `rank_sets`. Tasks that share questions or
@@ -135,14 +135,14 @@ def _mean_of(model: Model) -> float:
 
 
 def mid_ranks(means: FloatArray) -> FloatArray:
-    """Return (M,) ranks by the mean, 1 for the best. Equal means share the mean of their ranks."""
+    """Return (M,) ranks by mean, 1 for the best. Equal means share the average of their ranks."""
     behind = means[None, :] - means[:, None]
     ahead: FloatArray = (behind > 1e-12).sum(axis=1) + (np.abs(behind) <= 1e-12).sum(axis=1) / 2
     return ahead + 0.5
 
 
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
-    """Return (G, M) sums of scores by cluster and (G,) cluster sizes, None with missing scores or several tasks.
+    """Return (G, M) scores summed by cluster and (G,) cluster sizes. None if scores are missing or tasks many.
 
     A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
     """
@@ -155,7 +155,7 @@ def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
 
 
 def _rank_sets(simple: tuple[FloatArray, FloatArray] | None, pairs: Pairs, settings: Settings) -> tuple[RankSets, str]:
-    """Return the ranks that each model may have, and the name of the method. For `simple` see `_sums`."""
+    """Return the ranks that each model may have, and the method's name, "bootstrap" or "holm"."""
     if simple is None:
         sets, method = from_decisions(_by_holm(pairs, settings)), "holm"
     else:
@@ -171,7 +171,7 @@ def _without_withheld(sets: RankSets, boards: Sequence[Pairs]) -> RankSets:
 
 
 def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
-    """Return (M, M) True if the row's model is shown to be better than the column's, by Holm over all pairs."""
+    """Return (M, M) True if the row's model is shown to be better than the column's (Holm over all pairs)."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
         shown = p < 1 - settings.level
@@ -180,7 +180,7 @@ def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
-    """Return the indexes of the `top` best models. If None, of those that may be first, at least the two best."""
+    """Return the indexes of the `top` best models. None: of all that may be first, at least two."""
     order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
     if top is not None:
         return order[:top]
@@ -189,7 +189,7 @@ def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
 
 
 def _all_alike_questions(scores: FloatArray) -> BoolArray | None:
-    """Return (N,) True for questions on which all these models score the same, None with one model."""
+    """Return (N,) True for questions on which all models score the same. None with one model."""
     if scores.shape[1] < FEWEST_TOP:
         return None
     with np.errstate(invalid="ignore"):
@@ -199,7 +199,7 @@ def _all_alike_questions(scores: FloatArray) -> BoolArray | None:
 
 
 def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
-    """Return pass@k and pass^k from (N, K) scores of 0 and 1, as a `Model` has them, {} without a question.
+    """Return pass@k and pass^k with standard errors by k, from (N, K) scores of 0 and 1. {} if no question.
 
     Crossed clusters have no standard errors.
     """
@@ -227,7 +227,7 @@ MOST_REPEATS = 1000
 
 
 def with_budget(arena: Arena) -> Arena:
-    """Return the arena with `budget` rows for the best model of each benchmark and each rival not shown to be worse.
+    """Return the arena with the questions or answers needed to show each rival as worse than the best.
 
     Raises:
         InputError: an arena of fixed questions, which more questions say nothing of.
@@ -238,7 +238,7 @@ def with_budget(arena: Arena) -> Arena:
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
-    """Return the arena with rows and notes on the share of each best model's lead that selection explains.
+    """Return the arena with how much of the best model's lead is due to picking the best, and notes.
 
     Raises:
         InputError: fixed questions, or questions that are clustered in two crossed ways.
@@ -298,7 +298,7 @@ def _selected(row: Selection) -> str:
 
 
 def _budget(board: BenchmarkResult) -> list[Budget]:
-    """Return a `Budget` (questions or answers to add) for the best model and each rival not shown to be worse."""
+    """Return rows of how many more questions or answers would show rivals as worse than the best model."""
     pairs, scored = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not scored:
         return []
@@ -327,7 +327,7 @@ def _budget(board: BenchmarkResult) -> list[Budget]:
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:
-    """Return (questions, answers per question) of which either would show the observed difference, None if unknown."""
+    """Return (questions, answers per question) either of which would show the pair's difference. None: unknown."""
     if not pair.diff or not pair.se or pair.df is None:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)
@@ -352,7 +352,7 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
 
 
 def best_p(pairs: Pairs) -> FloatArray:
-    """Return (M,) the p-value of "no rival is better" for every model, NaN if no rival can be tested.
+    """Return (M,) p-values of "this model is the best" (no rival better), corrected for the number of rivals.
 
     It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
     is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
@@ -363,7 +363,7 @@ def best_p(pairs: Pairs) -> FloatArray:
 
 
 def rival_p(pairs: Pairs) -> FloatArray:
-    """Return (M, M) one-sided p-values of "this rival (column) is not better than this model (row)", or NaN.
+    """Return (M, M) one-sided p of "this rival (column) is not better than this model (row)". NaN untested.
 
     NaN if the pair is not tested, or if the scoring differs.
     """
@@ -382,7 +382,7 @@ def rival_p(pairs: Pairs) -> FloatArray:
 
 
 def with_frontier(result: Arena, measure: str, level: float) -> Arena:
-    """Return the arena with each model's place (yes, no, open) on the frontier of its score and a measure.
+    """Return the arena with each model's place ("yes", "no", "open") on the frontier of score and cost.
 
     Args:
         result: with the benchmarks of both.
@@ -402,7 +402,7 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
 
 
 def _beside(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
-    """Return the board of a measure (such as cost) for a score's board, None if it is a measure itself or has none."""
+    """Return the results of a measure (such as cost) for the task of this score. None if there are none."""
     row = board.benchmark
     if board.pairs.common["unit"] is not None:
         return None
@@ -429,7 +429,7 @@ def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha:
 
 
 def _rival_p_of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
-    """Return (M, M) `rival_p` of a board for models in another order, NaN for models that it does not have."""
+    """Return (M, M) `rival_p` for models in the order `names`. NaN for models that are not there."""
     own = [model.model for model in board.models]
     place = [own.index(name) if name in own else -1 for name in names]
     out = np.pad(rival_p(board.pairs), ((0, 1), (0, 1)), constant_values=np.nan)[np.ix_(place, place)]
@@ -438,7 +438,7 @@ def _rival_p_of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
 
 
 def _placed(model: Model, both: FloatArray, either: FloatArray, names: list[str], alpha: float) -> Model:
-    """Return the model with its place on the frontier (yes, no, open), and with the rivals that beat it.
+    """Return the model's row with its place on the frontier and the rivals that are better in both.
 
     A rival dominates it if tests of both, each at α, reject "not better" (an intersection–union test [Berger]), with
     Holm's method over rivals: a model that none dominates is called dominated in at most α of cases. It is on the

@@ -33,7 +33,7 @@ NAME = 60
 
 
 def summarise(arena: Arena, *, brief: bool = False) -> Summary:
-    """Return an arena as a `Summary`, with at most `PAIRS` pairs of each benchmark, the closest in rank.
+    """Return an arena as a `Summary`: leaderboard, benchmarks, models, and the pairs closest in rank.
 
     Few models are a matrix of verdicts. If it is to be brief, it is the leaderboard, the sentence on all benchmarks
     together, and what was asked for. Of more than `BOARDS` benchmarks no models and pairs are shown.
@@ -85,7 +85,7 @@ MORE = (
 
 
 def first_lines(boards: Sequence[BenchmarkResult]) -> list[str]:
-    """Return the conclusions of the first screen: of all benchmarks together, or of the only one, and every warning."""
+    """Return the first conclusions: over all benchmarks, or of the only one, and every warning."""
     if len(boards) == 1 or boards[0].is_overall:
         lines = [f"{board_name(boards[0])}: {sentences(boards[0], whole=len(boards) == 1)[0]}"]
     else:
@@ -95,7 +95,7 @@ def first_lines(boards: Sequence[BenchmarkResult]) -> list[str]:
 
 
 def _most_often_best(boards: Sequence[BenchmarkResult]) -> str:
-    """Return on how many of several benchmarks each model may be the best, the most first."""
+    """Return a sentence that counts the benchmarks on which each model may be the best."""
     counts: Counter[str] = Counter()
     for board in boards:
         counts.update(model.model for model in board.models if model.among_best)
@@ -105,18 +105,18 @@ def _most_often_best(boards: Sequence[BenchmarkResult]) -> str:
 
 
 def overall_first(arena: Arena) -> list[BenchmarkResult]:
-    """Return the benchmarks in the order shown: those of all tasks together first."""
+    """Return the benchmarks with those over all tasks first."""
     return sorted(arena.boards, key=lambda board: not board.is_overall)
 
 
 def board_name(board: BenchmarkResult) -> str:
-    """Return task and metric of a benchmark."""
+    """Return a benchmark's task and metric as text: "gsm8k (exact_match)"."""
     task, metric, scorer = board.key
     return fmt.shorten(f"{task} ({fmt.metric_name(metric, scorer)})" if task else fmt.metric_name(metric, scorer), NAME)
 
 
 def file_names(arena: Arena) -> list[str]:
-    """Return a file name for each benchmark, from its task and metric: plain ASCII and unique."""
+    """Return a unique file name in plain ASCII for each benchmark, from its number, task and metric."""
     names = []
     for i, board in enumerate(arena.boards, 1):
         task, metric, scorer = board.key
@@ -126,7 +126,7 @@ def file_names(arena: Arena) -> list[str]:
 
 
 def sentences(board: BenchmarkResult, *, whole: bool = True) -> list[str]:
-    """Return the conclusions about one benchmark, in a few sentences, which do not name it.
+    """Return the conclusions on one benchmark: the best, noise, frontier, ranks and their stability.
 
     Args:
         board: the benchmark.
@@ -139,7 +139,7 @@ def sentences(board: BenchmarkResult, *, whole: bool = True) -> list[str]:
 
 
 def _best_words(board: BenchmarkResult) -> str:
-    """Return a sentence on the models that may be the best."""
+    """Return a sentence that names the models not significantly worse than the best."""
     row, best = board.benchmark, _short(board.benchmark.best)
     level = fmt.percent(board.pairs.common["level"]) + ("" if board.pairs.sign > 0 else "; lower is better")
     n = row.n_models - len(_unjudged(board))
@@ -153,13 +153,13 @@ def _best_words(board: BenchmarkResult) -> str:
 
 
 def _unjudged(board: BenchmarkResult) -> list[str]:
-    """Return the names of models that are not judged because they are scored differently from all others."""
+    """Return the models left without a verdict because equal answers are scored differently from all others."""
     names = [model.model for model in board.models if model.mean is not None and model.among_best is None]
     return _short(names) if SCORED_DIFFERENTLY in board.pairs.words else []
 
 
 def _warnings(board: BenchmarkResult) -> list[str]:
-    """Return sentences on models scored differently and on means that differ from the harness's own."""
+    """Return sentences on models that are scored differently, or whose mean is not the harness's own."""
     out = []
     if unjudged := _unjudged(board):
         are = "is" if len(unjudged) == 1 else "are"
@@ -170,7 +170,7 @@ def _warnings(board: BenchmarkResult) -> list[str]:
 
 
 def _only_excluded(board: BenchmarkResult) -> str:
-    """Return a sentence on models excluded from the best that no single pair shows to be worse, "" without any."""
+    """Return a sentence on models excluded from the best that no single pair shows to be worse, or ""."""
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
     only = _short(model.model for m, model in enumerate(board.models) if model.among_best is False and m not in worse)
@@ -188,7 +188,7 @@ def _short(names: Iterable[str]) -> list[str]:
 
 
 def _noise_words(board: BenchmarkResult) -> str:
-    """Return a sentence on a board's standard errors and its smallest significant difference."""
+    """Return a sentence on a benchmark's typical standard error and its smallest significant difference."""
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return ""
@@ -212,12 +212,12 @@ def _noise_words(board: BenchmarkResult) -> str:
 
 
 def _values(spread: Spread) -> tuple[float, float, float]:
-    """Return (median, lowest, highest) of a spread."""
+    """Return (median, lowest, highest) of a `Spread`."""
     return spread.median, spread.min, spread.max
 
 
 def _adjustment_words(board: BenchmarkResult) -> str:
-    """Return a sentence on how many pairs lose significance by the adjustment, "" if none does."""
+    """Return a sentence on how many pairs are significant only before adjustment. "" if none."""
     lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(told_apart(board).sum())
     if not lost:
         return ""
@@ -226,12 +226,12 @@ def _adjustment_words(board: BenchmarkResult) -> str:
 
 
 def told_apart(board: BenchmarkResult) -> BoolArray:
-    """Return (P,) True for pairs with the adjusted verdict that A is better or that B is better."""
+    """Return (P,) True for pairs whose adjusted verdict is that A, or that B, is better."""
     return np.isin(board.pairs.verdict, [decision.A, decision.B])
 
 
 def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
-    """Return one row for each benchmark: the noise that is characteristic of it, as median and range."""
+    """Return a table with the typical noise of each benchmark over pairs: median, and range if `ranges`."""
 
     def spread(
         label: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
@@ -290,7 +290,7 @@ BEST = "★"
 
 
 def leaderboard(arena: Arena) -> Section:
-    """Return models × benchmarks: means with their standard errors. Models that may be the best on most come first."""
+    """Return a table of models by benchmarks: means ± standard errors, ★ for those that may be best."""
     cells, boards = arena.leaderboard, arena.first_boards
 
     def cell(name: str, key: tuple[str, str, str]) -> str:
@@ -316,7 +316,7 @@ def leaderboard(arena: Arena) -> Section:
 
 
 def across_section(arena: Arena) -> list[Section]:
-    """Return the models by their mean rank over several tasks, a table for each metric."""
+    """Return tables of the models' mean ranks over tasks, one for each metric."""
     columns = [
         TextColumn("Model", lambda row: fmt.shorten(row.model, NAME)),
         Column(
@@ -336,7 +336,7 @@ def across_section(arena: Arena) -> list[Section]:
 
 
 def column_names(boards: Sequence[BenchmarkResult]) -> list[str]:
-    """Return the names of a leaderboard's columns: the tasks, with the metric if a task has several."""
+    """Return the leaderboard's column labels: the task, with the metric if a task has several."""
     tasks = Counter(board.key[0] for board in boards)
     return [
         fmt.shorten(board.key[0], 24) if board.key[0] and tasks[board.key[0]] == 1 else board_name(board)
@@ -345,7 +345,7 @@ def column_names(boards: Sequence[BenchmarkResult]) -> list[str]:
 
 
 def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
-    """Return one row for each model, the best first."""
+    """Return a table of one benchmark's models, the best first: mean, interval, ranks, noise."""
     level = fmt.percent(board.pairs.common["level"])
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
 
@@ -388,13 +388,13 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
 
 def _frontier(row: Model) -> str:
-    """Return "yes", "open" or "no: beaten by …" for a model's place on the frontier."""
+    """Return a model's place on the frontier as text: "yes", "open" or "no: beaten by …"."""
     beaten = [fmt.shorten(name, 24) for name in row.beaten_by]
     return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
 
 def _frontier_words(board: BenchmarkResult) -> str:
-    """Return a sentence on the models that are on the frontier, off it, or undecided."""
+    """Return a sentence that lists the models on the frontier of score and cost, off it, or undecided."""
     if board.beside is None:
         return ""
     parts, places = [], {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
@@ -405,7 +405,7 @@ def _frontier_words(board: BenchmarkResult) -> str:
 
 
 def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[tuple[str, list[Checkpoint]]]:
-    """Return every series of checkpoints, with its name, on the benchmark of this key or on all."""
+    """Return (name, checkpoints) for every training run, on one benchmark (`key`) or on all."""
     out: dict[tuple[str, ...], list[Checkpoint]] = {}
     for row in arena.checkpoints:
         if key in (None, row.key):
@@ -415,7 +415,7 @@ def checkpoints(arena: Arena, key: tuple[str, str, str] | None = None) -> list[t
 
 
 def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
-    """Return one row for each checkpoint of one series."""
+    """Return a table of one training run's checkpoints: step, mean, change since first and previous."""
     columns = [
         TextColumn("Step", lambda row: step_text(row.step)),
         Column("Mean", "mean", "of the checkpoint"),
@@ -435,12 +435,12 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
 
 
 def step_text(step: float) -> str:
-    """Return a step as it is written: 1,000, 0.5."""
+    """Format a training step: 1000 is "1,000", 0.5 is "0.5"."""
     return f"{step:,.0f}" if step == int(step) else f"{step:g}"
 
 
 def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) -> list[str]:
-    """Return a sentence for each series of checkpoints on where its mean changed by more than noise."""
+    """Return a sentence per training run on the steps at which its mean changed by more than noise."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
     level = arena.settings["level"]
     out = []
@@ -467,7 +467,7 @@ def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) 
 
 
 def matrix(board: BenchmarkResult, title: str) -> Section:
-    """Return one row and one column for each model, the best first: which of two is better."""
+    """Return a table of all pairs of models, the best first, whose cells say which one is better."""
     order, signs, pairs = ranked(board), {}, board.pairs
     for i in np.flatnonzero(judged(board)).tolist():
         a, b = pairs.names[pairs.a[i]], pairs.names[pairs.b[i]]
@@ -496,7 +496,7 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
 
 
 def judged(board: BenchmarkResult) -> BoolArray:
-    """Return (P,) True for pairs with an interval or a p-value."""
+    """Return (P,) True for pairs that were tested, so that they have an interval or a p-value."""
     columns = board.pairs.columns
     return np.asarray(np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"]))
 
@@ -506,13 +506,13 @@ _SIGNS = {"A better": ("+", "−"), "B better": ("−", "+"), SCORED_DIFFERENTLY
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:
-    """Return the models, the best first. Means that differ by rounding alone are equal, and keep their order."""
+    """Return a benchmark's models sorted by mean, the best first. Ties keep their order."""
     sign = board.pairs.sign
     return sorted(board.models, key=lambda model: np.inf if model.mean is None else -sign * round(model.mean, 12))
 
 
 def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
-    """Return the indexes of at most `limit` pairs: all, in order, if they are few, else those closest in rank."""
+    """Return the indexes of at most `limit` pairs to show: all if few, else those closest in rank."""
     pairs = board.pairs
     if len(pairs) <= limit:
         return list(range(len(pairs)))
@@ -524,7 +524,7 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
 
 
 def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> Section:
-    """Return a table with one row for each pair, and with a column of diagnostics if `marks` are given."""
+    """Return a table of pairs with difference, interval, p and verdict. `marks` adds diagnostics."""
     columns = [
         TextColumn("A", lambda row: fmt.shorten(row.model_a, NAME)),
         TextColumn("B", lambda row: fmt.shorten(row.model_b, NAME)),
@@ -536,7 +536,7 @@ def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> 
 
 
 def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:
-    """Return at most `limit` questions: the suspects, then the hardest first."""
+    """Return the indexes of at most `limit` questions to show: suspects first, then the hardest."""
 
     def interest(i: int) -> tuple[bool, float, float]:
         row = board.questions[i]
@@ -546,7 +546,7 @@ def chosen_questions(board: BenchmarkResult, limit: int) -> list[int]:
 
 
 def question_table(board: BenchmarkResult, limit: int) -> Section:
-    """Return one row for each of the chosen questions."""
+    """Return a table of at most `limit` questions: difficulty, who solved them, Kendall tau."""
     width = 24 if board.texts else NAME  # an id may be short if the words are shown, too
     texts = dict(zip((row.question for row in board.questions), board.texts or (), strict=False))
 
@@ -574,7 +574,7 @@ SIMILAR = 0.7
 
 
 def _top_words(board: BenchmarkResult) -> str:
-    """Return a sentence on the models that may be among the best, "" if that was not asked."""
+    """Return a sentence on which models are surely, or perhaps, among the `top` best. "" if not asked for."""
     if all(model.in_top is None for model in board.models):
         return ""
     sure, maybe = (
@@ -587,7 +587,7 @@ def _top_words(board: BenchmarkResult) -> str:
 
 
 def _order_words(board: BenchmarkResult) -> str:
-    """Return a sentence on how similar rankings of resampled questions are, "" if unknown."""
+    """Return a sentence on how much the ranking changes when questions are resampled. "" if unknown."""
     row = board.benchmark
     if row.order_tau is None or row.same_best is None:
         return ""
@@ -601,7 +601,7 @@ def _order_words(board: BenchmarkResult) -> str:
 
 
 def _dead_words(board: BenchmarkResult) -> str:
-    """Return a sentence on the number of questions on which the models at the top differ, "" if unknown."""
+    """Return a sentence on how many questions still separate the best models. "" if unknown."""
     row = board.benchmark
     if row.dead_for_top is None or row.n_top is None or not row.n_questions:
         return ""
@@ -612,14 +612,14 @@ def _dead_words(board: BenchmarkResult) -> str:
 
 
 def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return an arena as a `Summary`, with a sentence for each slice field unless there are many benchmarks."""
+    """Return an arena as a `Summary`, with sentences on slices unless there are many benchmarks."""
     shown = summarise(table, brief=brief)
     of_slices = slice_sentences(table) if len(table.boards) <= BOARDS else []
     return replace(shown, sentences=(*shown.sentences, *of_slices))
 
 
 def methods(arena: Arena, adjustment: tuple[str, tuple[str, ...]] | None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return sentences for a paper on the pairs of models, the best of them, and their ranks, each with its works."""
+    """Return (sentence, cited works) on how the best models and the ranks were determined, for a paper."""
     level = fmt.percent(arena.settings["level"])
     out: list[tuple[str, tuple[str, ...]]] = [
         (

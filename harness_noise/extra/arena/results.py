@@ -232,7 +232,7 @@ class Pairs(Sequence[Difference]):
         return (difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
 
     def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
-        """Return every field of a Difference, with its values for some of the pairs."""
+        """Return {field of a `Difference`: its values for the pairs with these indexes}."""
         models = {"a": self.a[at].tolist(), "b": self.b[at].tolist()}
         absent = {field.name: None for field in dataclasses.fields(Difference) if field.default is None}
         out: dict[str, Sequence[Any]] = {name: [value] * len(at) for name, value in {**absent, **self.common}.items()}
@@ -253,7 +253,7 @@ class Pairs(Sequence[Difference]):
         return {name: out[name] for name in shown_fields(Difference)}
 
     def find(self, model_a: str, model_b: str) -> Difference:
-        """Return the pair of these two models, as A − B or B − A as the arena has it. KeyError if there is none."""
+        """Return the difference of these two models, in the arena's order (A − B or B − A). KeyError if none."""
         for i, (x, y) in enumerate(zip(self.a, self.b, strict=True)):
             if {self.names[x], self.names[y]} == {model_a, model_b}:
                 return self[i]
@@ -480,13 +480,13 @@ class Arena(Document):
         return {name: rows[name] for name in sorted(rows, key=place)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--format json` prints."""
+        """Return the arena as the JSON object that `--format json` prints."""
         out = Document.to_dict(self)
         out["settings"]["baseline"] = self.baseline
         return out
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return the leaderboard as a data frame, a row per model, or another table by its name.
+        """Return the leaderboard as a data frame with a row per model, or another table by its name.
 
         It has the mean on each benchmark, its standard error, and True if the model may be the best.
 
@@ -516,7 +516,7 @@ class Arena(Document):
         return {name: [value for fields in each for value in fields[name]] for name in shown_fields(Difference)}
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Return all tables by name, with `slices` and `checkpoints` if there are any."""
+        """Return {table's name: data frame}: models, pairs, benchmarks, questions, and others if there."""
         names = ["models", "pairs", "benchmarks", "questions"]
         names += [name for name in ("slices", "checkpoints") if getattr(self, name)]
         return {name: self.to_frame(name) for name in names}

@@ -36,7 +36,7 @@ class MeasuredRun:
     parts: tuple[Scores, ...]
 
     def codes(self, group: Group | None) -> set[str]:
-        """Return the codes of the diagnostics that the scores, or their group, already have."""
+        """Return the diagnostic codes that this run's scores, or the group's, have before comparison."""
         return codes_of(self.parts, None if group is None else own_group(self.run, group))
 
 
@@ -56,7 +56,7 @@ class Scoring:
 def scoring_of_pairs(
     measured: Sequence[MeasuredRun], rows: Sequence[Sequence[IntArray]], a: IntArray, b: IntArray
 ) -> Scoring:
-    """Return the `Scoring` of all pairs: equal answers scored differently, judge flips, other versions, notes.
+    """Check for all pairs if equal answers are scored differently. Return counts, flags and notes.
 
     Args:
         measured: the runs.
@@ -89,7 +89,7 @@ def _column(values: Sequence[object]) -> AnyArray:
 
 
 def _notes(about: str, found: Checked) -> list[Note]:
-    """Return notes on equal answers scored differently in one pair, and on the judge's flips."""
+    """Return notes on one pair's equal answers that were scored differently, and on its judge's flips."""
     notes = []
     if found.equal is not None:
         say = differently_note if scored_differently(found.equal) else equal_note
@@ -100,7 +100,7 @@ def _notes(about: str, found: Checked) -> list[Note]:
 
 
 def _shared(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
-    """Return the questions that the runs of each pair share, none if the texts of one cannot be read."""
+    """Return the rows of the questions that each pair shares. None if a run's answer texts are unknown."""
     N = max((int(at.max(initial=-1)) for at in rows), default=-1) + 1
     places = np.full((len(parts), N), -1)
     for own, part, at in zip(places, parts, rows, strict=True):

@@ -48,7 +48,7 @@ def read_units(
     watch: Watch = lambda answers, total: answers,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Reply]:
-    """Read all units, on `jobs` processes or a cluster, without the data of corpus metrics. Return replies in order.
+    """Read files in parallel on `jobs` processes or a Dask cluster. Return runs or errors in order.
 
     Args:
         units: see `adapters.ReadUnit`.
@@ -90,7 +90,7 @@ def read_units(
 
 
 def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
-    """Return the reply to one unit, without corpus data, and without frames that an error holds."""
+    """Read one file, without corpus metrics' data and traceback frames, so that the reply is small."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
         answer.__cause__ = answer.__context__ = None
@@ -99,7 +99,7 @@ def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
 
 
 def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
-    """Read one unit on a worker. Return an error's message as text, because it may not unpickle elsewhere."""
+    """Read one file in a worker process. An error comes back as its message, as it may not unpickle."""
     try:
         answer = read_small(unit, options)
     except Exception as error:  # noqa: BLE001 - the calling process finds out what it is
@@ -110,7 +110,7 @@ def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
 def _worker_replies(
     executor: Executor, units: Mapping[int, ReadUnit], options: ReadOptions, dead: type[Exception]
 ) -> Iterator[tuple[int, PartRead | str | None]]:
-    """Yield the answers of workers, as they come, None if they died of it, which the exception `dead` shows."""
+    """Yield (number, reply) as workers finish. None: the worker died, which raised the exception `dead`."""
     futures: dict[Future[PartRead | str], int] = {}
     with _held_interrupts(), suppress(BrokenExecutor):
         for i, unit in units.items():
@@ -124,7 +124,7 @@ def _worker_replies(
 
 
 def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Replies:
-    """Yield (unit's number, reply) from a pool of processes. After a death, the rest is read one by one."""
+    """Read files in a pool of processes, and yield (number, reply). If one dies, each is retried alone."""
     waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
@@ -143,7 +143,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
 
 @contextmanager
 def _pool(size: int) -> Iterator[Executor]:
-    """Start new processes, which inherit neither threads nor locks and end with the block."""
+    """Yield a pool of `size` newly spawned processes, which are ended after the block."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -163,7 +163,7 @@ def _pool(size: int) -> Iterator[Executor]:
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt, because a process that just ends leaves its pool locked."""
+    """Let Ctrl-C raise KeyboardInterrupt within the block, so that a process pool is shut down."""
     if not callable(signal.getsignal(signal.SIGINT)) or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -176,7 +176,7 @@ def _unwinding() -> Iterator[None]:
 
 @contextmanager
 def _held_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C for this process until after the block, and keep it from the processes that start in it."""
+    """Delay Ctrl-C until the end of the block, and block it in processes started within."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -191,7 +191,7 @@ def _held_interrupts() -> Iterator[None]:
 
 
 def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Replies:
-    """Yield the replies of Dask, which gives a dead worker's work to another and gives up a file that kills several."""
+    """Read files on a Dask cluster, and yield (number, reply). A file that kills workers gives an error."""
     with _client(address, say) as client:
         from distributed import KilledWorker
 
@@ -212,7 +212,7 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
 
 @contextmanager
 def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
-    """Yield a connection to a Dask cluster whose workers have this version.
+    """Yield a connection to a Dask cluster, after a check that its workers have the same version.
 
     Raises:
         InputError: dask is not installed, no scheduler answers, or a worker has another version.
@@ -268,7 +268,7 @@ class Interner:
         self.questions: dict[tuple[object, ...], Questions] = {}
 
     def shared(self, run: Run) -> Run:
-        """Return the run with sequences and questions equal to an earlier run's replaced by the earlier objects."""
+        """Return the run with strings and questions equal to an earlier run's replaced by the same objects."""
         measured: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
         unique = {id(part.questions): part.questions for part in measured}
         questions = {key: self._questions(own) for key, own in unique.items()}
@@ -282,13 +282,13 @@ class Interner:
         return replace(run, scores=in_common(run.scores), parts=in_common(run.parts), corpus=in_common(run.corpus))
 
     def _with_texts(self, part: Any) -> Any:
-        """Return the scores with the ids of their answers' texts shared with earlier runs."""
+        """Return the scores with equal lists of ids in their answer texts shared with earlier runs."""
         if not isinstance(part, Scores) or part.answers is None:
             return part
         return replace(part, answers=part.answers.shared(self._first))
 
     def _questions(self, own: Questions) -> Questions:
-        """Return the questions without their log, sharing the objects of an earlier run with the same questions."""
+        """Return the questions without their log. Those equal to an earlier run's become the same object."""
         unread = () if own.documents is None else ("inputs", "texts")
         names = ("keys", "inputs", "targets", "prompts", "texts")
         same: dict[str, Any] = {name: None if name in unread else self._first(getattr(own, name)) for name in names}
@@ -299,7 +299,7 @@ class Interner:
         return self.questions.setdefault((own.kind, *map(id, (*same.values(), own.fields))), kept)
 
     def _first(self, value: Sequence[str] | None) -> Any:
-        """Return the earlier equal sequence if there is one, else this one."""
+        """Return the earlier sequence that equals this one, or this one if it is new."""
         if not value:
             return value
         first = self.sequences.setdefault((len(value), value[0], value[-1]), value)

@@ -49,7 +49,7 @@ def command(out: Path, debug: bool) -> None:
 
 
 def _two_models(harness: Any, out: Path, log: TextIO) -> None:
-    """Run two models through a harness, compare them and export the result, as a user does."""
+    """Run two simulated models through a harness, compare them and export the result, as a user would."""
     _title(f"{harness.NAME}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
     with _harness(log) as show:
         folders = harness.run_models(PAIR, out, show)
@@ -60,7 +60,7 @@ def _two_models(harness: Any, out: Path, log: TextIO) -> None:
 
 
 def _eight_models(harness: Any, out: Path, log: TextIO) -> None:
-    """Show the arena of all simulated models. The runs of the other six are quiet."""
+    """Run six more simulated models silently, and show the arena of all eight."""
     _title(f"{harness.NAME}: all pairs of eight models")
     for model in (each for each in MODELS if each not in PAIR):
         click.echo(f"{model.name} answers")
@@ -70,7 +70,7 @@ def _eight_models(harness: Any, out: Path, log: TextIO) -> None:
 
 
 def _stopped_early(out: Path, log: TextIO) -> None:
-    """Show a third comparison, which stops when it is decided, next to the verdict of the run of all questions."""
+    """Run a comparison that stops early, and show its verdict next to that of the complete run."""
     from ... import compare, read
 
     new, old = ENOUGH
@@ -90,7 +90,7 @@ def _stopped_early(out: Path, log: TextIO) -> None:
 
 @contextlib.contextmanager
 def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]], None]]:
-    """Send a harness's output to `log`. Show its results and this package's sentences on them.
+    """Within the block, write a harness's output to `log`, and print its results. Yields a printer of commands.
 
     Yields a function that shows a command.
     """
@@ -121,7 +121,7 @@ def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]
 
 
 def _results(said: str) -> list[str]:
-    """Return the lines of a harness's output from its table of results on, or after the last rule."""
+    """Return the last lines of a harness's output: its table of results, or what follows the last rule."""
     lines = said.strip().splitlines()
     rules = [i + 1 for i, line in enumerate(lines) if line.startswith("---")]
     start = next((i for i, line in enumerate(lines) if line.startswith("|")), max(rules, default=0))

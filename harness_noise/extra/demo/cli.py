@@ -43,12 +43,12 @@ def command(out: Path, debug: bool) -> None:
 
 
 def typed(arguments: list[str]) -> str:
-    """Return the command that a user would type for the next step."""
+    """Return a command line as a user would type it, with "$ " in front."""
     return f"$ {shlex.join(arguments)}"
 
 
 def type_command(cli: click.Command, *words: object) -> None:
-    """Print one of our commands with paths as seen from here, and run it."""
+    """Print one of this package's commands with relative paths, and run it."""
     here = Path.cwd()
     local = (os.path.relpath(word) if isinstance(word, Path) and word.is_relative_to(here) else word for word in words)
     arguments = tuple(map(str, local))

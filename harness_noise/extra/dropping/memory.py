@@ -31,12 +31,12 @@ class Kept:
 
 
 def beside(path: Path) -> Path:
-    """Return the path of the looks file next to a run."""
+    """Return the path of the file next to a run in which its looks are recorded."""
     return path.with_name(f"{path.name}.arena{LOOKS}")
 
 
 def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
-    """Return the family that the runs' latest looks file records, None without any file.
+    """Read the latest looks file next to these runs, None if there is none. Refuse ones with other choices.
 
     Raises:
         InputError: a broken file, another family, or looks that were taken with other choices.
@@ -63,7 +63,7 @@ def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
 
 
 def head_of(**choices: Any) -> dict[str, Any]:
-    """Return the fields that every looks file begins with."""
+    """Return the fields that a looks file starts with: kind, versions and the choices made."""
     return {
         "kind": "arena looks",
         "schema_version": SCHEMA_VERSION,
@@ -73,7 +73,7 @@ def head_of(**choices: Any) -> dict[str, Any]:
 
 
 def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
-    """Write the family into a looks file next to each run, and return the files."""
+    """Write the models' looks into a file next to each run. Return the paths."""
     from ...io.atomic import write_text
 
     family = kept.family
@@ -91,7 +91,7 @@ def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
 
 
 def _looked(of: Mapping[str, Any], family: ModelFamily) -> Looked:
-    """Return the last look at one model from a file's values, each of its field's type.
+    """Check one model's last look from a looks file, and return it. ValueError if values are impossible.
 
     Raises:
         ValueError: a value of another kind, or one that cannot be.

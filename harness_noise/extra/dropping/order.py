@@ -31,7 +31,7 @@ def asked(entry: MeasuredRun) -> int:
 
 
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
-    """Return the most questions that will be asked.
+    """Return how many questions will be asked at most: given, recorded by earlier looks or runs, or all.
 
     The user gives it, or looks before, or the runs' records, else it is all there are.
 
@@ -52,7 +52,7 @@ def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept 
 
 
 def read(request: Request, sources: Sequence[Any]) -> list[Run]:
-    """Return the runs of all sources, read with their order column where a table has one."""
+    """Read the runs of all sources, with the column `order` of tables that have one."""
     ordered = replace(request, options=replace(request.options, fields=(*request.options.fields, ORDER)))
     try:
         return ordered.runs(sources, some=True)
@@ -68,7 +68,7 @@ def read(request: Request, sources: Sequence[Any]) -> list[Run]:
 
 
 def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole: int) -> int | None:
-    """Return the seed of the order that all runs share, None without one, and refuse runs of other orders.
+    """Return the seed of the question order that all runs share, None if unknown. Refuse different orders.
 
     Args:
         measured: the runs that go on.
@@ -101,7 +101,7 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
 
 
 def _asked(board: Grid, m: int, entry: MeasuredRun) -> BoolArray:
-    """Return (N,) True for the shared questions that a run was asked, with or without a score."""
+    """Return (N,) True for the shared questions that this run was asked, with or without a score."""
     out = []
     for rows, part in zip(board.rows, entry.parts, strict=True):
         own = np.zeros(1 + max(int(each.max(initial=-1)) for each in rows), dtype=np.bool_)
@@ -119,7 +119,7 @@ def _has(entry: MeasuredRun) -> bool:
 
 
 def _seed(entry: MeasuredRun) -> int | None:
-    """Return the recorded seed of a run's order.
+    """Return the recorded seed of a run's question order, None without one. Refuse runs that stopped early.
 
     Raises:
         InputError: a run that stopped by itself, or whose questions had different chances.
@@ -137,7 +137,7 @@ def _seed(entry: MeasuredRun) -> int | None:
 
 
 def _places(entry: MeasuredRun) -> Mapping[str, str] | None:
-    """Return question → its place in the order, by the column `order` of a table. None without one."""
+    """Return {question: its place in the order} from a table's column `order`, None without that column."""
     out: dict[str, str] = {}
     for part in entry.parts:
         fields = part.questions.fields
@@ -156,7 +156,7 @@ def _is_number(text: str) -> bool:
 
 
 def _same(seeds: Mapping[str, int | None], places: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse runs whose seeds or places show different orders."""
+    """Refuse runs whose seeds, or recorded places of questions, show that their orders differ."""
     known = {name: seed for name, seed in seeds.items() if seed is not None}
     if len(set(known.values())) > 1 or (known and places):
         told = [*(f"{name} seed {seed}" for name, seed in known.items()), *(f"{name} its own" for name in places)]

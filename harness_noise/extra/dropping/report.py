@@ -17,7 +17,7 @@ _MOST = 12
 
 
 def of_dropping(table: Dropping, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of looks at many models."""
+    """Return the looks at many models as a `Summary`: who goes on, who was dropped and when."""
     columns = [
         TextColumn("Model", lambda row: fmt.plain(row.model)),
         Column("Mean", lambda row: fmt.mean_of(row, row.mean, unit=True), "over the questions of its last look"),
@@ -41,7 +41,7 @@ def _interval(row: LookedModel) -> str:
 
 
 def _sentence(table: Dropping) -> str:
-    """Return a sentence on which models go on and which do not."""
+    """Return a sentence that names the models that go on and those that were dropped."""
     on = [row.model for row in table.models if row.goes_on]
     out = [f"{row.model} (behind {row.behind} at look {row.dropped_at})" for row in table.models if not row.goes_on]
     looks = f"of {table.looks}" if table.look <= table.looks else f"({table.looks} were planned)"

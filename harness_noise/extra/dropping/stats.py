@@ -102,7 +102,7 @@ class ModelFamily:
         return [m for m in range(self.M) if not (m in self.models and self.models[m].dropped)]
 
     def look(self, seen: SeenModels) -> None:
-        """Take one look at the models that are left."""
+        """Add one look: compare each model left with the leader, and drop those shown to be worse."""
         self.info.append(max(seen.information, RISE * self.info[-1] if self.info else 0.0))
         self.fractions.append(min(1.0, max([seen.fraction, *self.fractions])))
         bounds = critical_values(self.fractions, self.alpha, info=self.info)  # [Lan], spent as [Hwang]
@@ -137,7 +137,7 @@ class Whole:
 
 
 def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -> SeenModels | None:
-    """Return means and comparisons on the questions that all remaining models have answered, None if too few.
+    """Return means and comparisons to the leader, on questions that all models left have answered. None: too few.
 
     Args:
         stats: (M, n) statistics of all models.
@@ -174,7 +174,7 @@ def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -
 
 
 def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
-    """Return the comparison of one model with the leader.
+    """Return one model's difference to the leader, with the z by which it may be dropped.
 
     If the range of the scores is known, one more question is added that favours the model as far as the range goes,
     and the smaller z counts: few questions without a rare success do not show that there is none.
@@ -194,7 +194,7 @@ def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
 def replay(
     values: FloatArray, plan: Design, steps: Sequence[IntArray], level: float, whole: Whole
 ) -> tuple[ModelFamily, IntArray]:
-    """Return the family after looks at models whose answers are all there, and (M,) answers up to their last looks.
+    """Replay looks on complete scores. Return the models' states, and (M,) answers each used up to its drop.
 
     Args:
         values: (M, n, K) scores, of each question those that are there first.

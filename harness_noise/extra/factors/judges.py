@@ -27,7 +27,7 @@ OF_DIFFERENCES = frozenset(
 
 
 def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
-    """Return the noise by factor with all pairs of judges of each run and task, and a note on which of them differ."""
+    """Return the noise by factor with rows on all pairs of judges: agreement and difference of means."""
     settings = Settings()
     answers = [graded for run in runs for graded in _graded(run)]
     compared = [pair for graded in answers for pair in graded.pairs()]
@@ -43,7 +43,7 @@ def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
 
 
 def _who_differs(rows: Sequence[JudgePair], settings: Settings) -> list[Note]:
-    """Return one sentence on the pairs of judges whose means differ, and the pair that differs most."""
+    """Return a note on how many pairs of judges have different means, and which pair differs most."""
     pairs = [row for row in rows if row.judge_b is not None]
     differ = [row for row in pairs if row.p_adjusted is not None and row.p_adjusted <= 1 - settings.level]
     if not differ:
@@ -70,7 +70,7 @@ class _Graded:
     """(n, K, J) NaN where a judge gave none."""
 
     def pairs(self) -> list[_Graded]:
-        """Return every pair of judges, on the answers that both have graded."""
+        """Return every pair of judges, restricted to the answers that both have graded."""
         out = []
         for a, b in combinations(range(len(self.judges)), 2):
             both = self.verdicts[:, :, [a, b]]
@@ -80,7 +80,7 @@ class _Graded:
         return out
 
     def runs(self) -> tuple[Run, Run]:
-        """Return two judges as two runs, whose difference is paired by question."""
+        """Return two judges' verdicts as two runs, so that they can be compared question by question."""
         first = replace(
             self.first, scorer="none", native=None, diagnostics=(), factors=None, gradings=None, higher_is_better=True
         )
@@ -97,7 +97,7 @@ class _Graded:
         return run_a, run_b
 
     def row(self, difference: Difference | None = None) -> JudgePair:
-        """Return the agreement of the judges, with the difference of their means for two judges."""
+        """Return the judges' agreement, and for two judges the difference of their means."""
         several = (~np.isnan(self.verdicts)).sum(axis=2) > 1
         answered = several.any(axis=1)
         questions, number = np.flatnonzero(answered), np.cumsum(answered) - 1
@@ -126,7 +126,7 @@ class _Graded:
 
 
 def _graded(run: Run) -> Iterator[_Graded]:
-    """Yield the verdicts of several judges for each task of a run."""
+    """Yield all judges' verdicts (n, K, J) for each task of a run."""
     by_task: dict[str, list[Scores]] = {}
     for part in run.scores:
         by_task.setdefault(part.task, []).append(part)

@@ -13,7 +13,7 @@ from .results import FactorRow, Factors, JudgePair
 
 
 def of_factors(table: Factors, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of variance components."""
+    """Return variance components by factor as a `Summary` of tables and sentences."""
     marks = Marks()
 
     def own(value: float | None) -> str:
@@ -51,7 +51,7 @@ def of_factors(table: Factors, *, brief: bool = False, wide: bool = False) -> Su
 
 
 def _judges(rows: Sequence[JudgePair], marks: Marks) -> Section:
-    """Return the judges two by two: how far they agree, and which one gives more."""
+    """Return a table of pairs of judges: how far they agree and which of the two scores higher."""
     several = len({(row.task, row.run) for row in rows}) > 1
     columns = [
         *([TextColumn("Task", "task"), TextColumn("Model", "model")] if several else []),

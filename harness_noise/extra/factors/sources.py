@@ -36,7 +36,7 @@ def factor_noise(
     *,
     zero_one: bool | None = None,
 ) -> Factors:
-    """Return noise by factor of N answers in long form.
+    """Estimate how much variance each factor (prompt, seed, judge) adds, from N answers in long form.
 
     Args:
         scores: (N,) scores; NaN is left out.
@@ -78,7 +78,7 @@ def factor_noise(
 
 
 def _gains(variances: Sequence[Component], answers: int, more: int, variance: float) -> dict[str, float]:
-    """Return factor → the share of the mean's variance that `more` answers at new levels would remove."""
+    """Return {factor: share of the mean's variance that `more` answers at new levels of it would remove}."""
     gains: dict[str, float] = {}
     for component in variances:
         if len(component.parts) == 1 or component.name == RESIDUAL:
@@ -88,7 +88,7 @@ def _gains(variances: Sequence[Component], answers: int, more: int, variance: fl
 
 
 def _row(component: Component, whole: float, gain: float | None) -> FactorRow:
-    """Return the result row of one variance component, with its share of an answer's variance."""
+    """Return one factor's output row: its variance, limits, share of an answer's variance, and gain."""
     return FactorRow(
         component.name,
         component.variance,
@@ -104,7 +104,7 @@ def _row(component: Component, whole: float, gain: float | None) -> FactorRow:
 
 
 def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component], *, zero_one: bool) -> str:
-    """Return a sentence on factors with too few levels for advice, and on the factor that adds most so far."""
+    """Return a sentence that factors have too few levels for advice, and which factor adds most so far."""
     names = [f"{component.name} has only {component.levels} levels" for component in few]
     text = f"{' and '.join(names)}, so no advice can be given yet"
     most = max(components, key=lambda component: component.var_mean or 0.0)
@@ -137,7 +137,7 @@ def _advice(gains: Mapping[str, float], more: int) -> str:
 
 
 def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:
-    """Return noise by factor over all answers of some runs. The same key in two tasks or runs is one question.
+    """Estimate the variance that each factor adds, over all answers of these runs pooled.
 
     Args:
         runs: read with the columns that `factors` names.
@@ -180,7 +180,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
 
 
 def _levels(run: Run, part: Scores, name: str, column: str) -> list[str]:
-    """Return the level of one factor for every answer of the scores."""
+    """Return the level of one factor (prompt, model, task, …) for every answer of the scores, in order."""
     if part.factors is not None and column in part.factors:
         return [label for row in part.factors[column] for label in row]
     of_all = {"task": part.task, "model": run.model, "run": run.name, SCORER: part.scorer}

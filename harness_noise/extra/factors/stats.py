@@ -48,7 +48,7 @@ class Component:
 
 
 def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: float = 0.95) -> list[Component]:
-    """Return the variance components of N answers, and of the interactions of the first factor with each other one.
+    """Estimate the variance components of N scores: each factor, the first one's interactions, the residual.
 
     Args:
         y: (N,) scores.
@@ -93,7 +93,7 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: fl
 def _groupings(
     factors: Sequence[tuple[str, IntArray]], N: int
 ) -> tuple[list[tuple[str, tuple[str, ...], IntArray]], int]:
-    """Return (name, factors, codes) of the groupings of N answers, residual last, and the number of cells."""
+    """Return (name, factors, codes) of each grouping of N answers, and the number of cells of all factors."""
     groups: list[tuple[str, tuple[str, ...], IntArray]] = [(name, (name,), _recode(codes)) for name, codes in factors]
     first, *rest = groups
     for name, _, codes in rest:
@@ -110,7 +110,7 @@ def _groupings(
 
 
 def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, FloatArray, list[float]]:
-    """Return A and T of A σ² = E T, μ² taken out of both, and Σ (n_l/N)² of each grouping."""
+    """Return A and T of the moment equations A σ² = E T, and Σ (size/N)² of each grouping."""
     N = len(y)
     codes_of = [np.zeros(N, dtype=np.intp), *groups]
     sizes = [np.bincount(codes).astype(np.float64) for codes in codes_of]
@@ -128,7 +128,7 @@ def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, F
 def _with_limits(
     variances: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
 ) -> list[Component]:
-    """Return the components with Tukey's and Williams' intervals [Tukey; Williams].
+    """Return the variance components with confidence limits [Tukey; Williams].
 
     The mean square of a grouping, with the coarser groupings that contain it taken out, expects
     c σ² + r, r what the other components bring: (df MS/χ²)(1 − r F/MS)/c with the quantiles of χ²_df and
@@ -166,7 +166,7 @@ def _with_limits(
 
 
 def _nested(fine: IntArray, coarse: IntArray) -> bool:
-    """Return True if every level of the fine grouping lies within one level of the coarse grouping."""
+    """Return True if each level of the grouping `fine` lies within one level of `coarse`."""
     first = np.zeros(int(fine.max()) + 1, dtype=np.intp)
     first[fine] = coarse
     return bool((first[fine] == coarse).all())
@@ -183,7 +183,7 @@ def _overlap(rows: IntArray, columns: IntArray, sizes: FloatArray) -> float:
 
 
 def _identified(A: FloatArray) -> list[bool]:
-    """Return for every unknown True if the linear system A determines it."""
+    """Return for each unknown of the linear system A x = b True if A determines it."""
     scale = np.abs(A).max() or 1.0
     _, s, Vt = np.linalg.svd(A / scale)
     null = Vt[s < 1e-10 * max(float(s[0]), SMALLEST)]
@@ -191,7 +191,7 @@ def _identified(A: FloatArray) -> list[bool]:
 
 
 def reduction(parts: Sequence[Component], factor: str, answers: int, more: int) -> float | None:
-    """Return the share by which `more` answers on new levels of one factor lower the variance of the mean.
+    """Return by how much `more` answers on new levels of a factor lower the mean's variance. None: unknown.
 
     With N answers and as many levels again per answer, every component that needs the factor shrinks
     by N/(N + more); the others stay. `factor` may be the residual: more answers in the same places.

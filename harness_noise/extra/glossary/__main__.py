@@ -13,7 +13,7 @@ the numbers of a run, and pages show it when the pointer rests on a column. This
 
 
 def page() -> str:
-    """Return the text of `docs/glossary.md`."""
+    """Return docs/glossary.md: a Markdown table of all terms with columns and JSON fields."""
     rows = ["| term | what it means | columns | JSON |", "|---|---|---|---|"]
     for term in all_terms().values():
         rows.append(f"| {_cell(term)} | {term.says} | {_listed(term.labels)} | {_code(term.fields)} |")

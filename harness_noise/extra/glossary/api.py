@@ -127,7 +127,7 @@ def _unknown(term: str) -> str:
 
 
 def _of_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (row name, sentence on a term) for the difference of two runs, else for the runs' means."""
+    """Return (row's name, sentence with the term's number) for two runs' difference, or the runs' means."""
     from ...api.runs import analyze, compare
 
     told = _told(term, asked_for(compare(*runs, **choices).comparisons)) if len(runs) == 2 else []
@@ -135,7 +135,7 @@ def _of_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> lis
 
 
 def _told(term: Term, rows: Sequence[Estimate | Difference]) -> list[tuple[str, str]]:
-    """Return (row name, sentence on a term) for the rows that have the term."""
+    """Return (row's name, sentence with the term's number) for each row that has that number."""
     told = [(_name(row), figures.sentence(term, row)) for row in rows]
     return [(name, text) for name, text in told if text]
 
@@ -161,7 +161,7 @@ def _definition(label: str) -> str:
 
 
 def tooltip(label: str, row: Any = None) -> str:
-    """Return the definition of a column's label, or what a row's numbers say of it, "" if there is nothing to say."""
+    """Return the definition of a column's label, or, for a row, a sentence on its number. "" if none."""
     if row is None:
         return _definition(label)
     term = find(label) if label else None

@@ -34,7 +34,7 @@ def command(words: tuple[str, ...], **choices: Any) -> None:
 
 
 def _split(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return the term, which may have several words, and the runs after it."""
+    """Split command-line words into a glossary term (one word or more) and the runs that follow."""
     from .terms import find
 
     for n in range(len(words), 0, -1):

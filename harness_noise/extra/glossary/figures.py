@@ -15,7 +15,7 @@ from .terms import Term
 
 
 def sentence(term: Term, row: Any) -> str:
-    """Return a sentence on a term with the numbers of a row, "" if the row does not have the term."""
+    """Return a sentence that explains a term with the numbers of a row, "" if the row has no such number."""
     if not isinstance(row, (Estimate, Difference)):
         return ""
     if term.name in row.diagnostics:
@@ -25,12 +25,12 @@ def sentence(term: Term, row: Any) -> str:
 
 
 def own_sentence(term: Term, row: Any) -> str:
-    """Return a sentence on a term beyond the number that the row's table shows, "" for most terms."""
+    """Return a sentence on a term that says more than the table's cell, "" for most terms."""
     return sentence(term, row) if term.name in _SENTENCES else ""
 
 
 def _cells(term: Term, row: Estimate | Difference) -> list[str]:
-    """Return the columns of the row that show the term, as tables have them."""
+    """Return "label text" of each of the row's columns that shows the term."""
     columns = MEANS if isinstance(row, Estimate) else DIFFERENCES
     shown = [(column.label, column.text_of(row)) for column in columns.values() if _is_of(column, term)]
     return [f"{label} {text}" for label, text in shown if text not in ("", fmt.MISSING)]
@@ -92,7 +92,7 @@ def _interval(row: Estimate | Difference) -> str:
 
 
 def _data_noise(row: Estimate | Difference) -> tuple[float | None, str]:
-    """Return the data noise as text and "", or an upper limit and words for it if its variance is below 0."""
+    """Return (standard error from data noise, ""), or (its upper limit, "less than ") if not seen."""
     if row.var_data is not None and row.var_data < 0:
         return row.se_data_upper, "less than "
     return row.se_data, ""

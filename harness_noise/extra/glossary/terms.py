@@ -40,7 +40,7 @@ class Term:
 
 @cache
 def all_terms() -> dict[str, Term]:
-    """Return the terms by name, in the order of the file."""
+    """Return {name: term} of the glossary, in the order of its file."""
     found = tomllib.loads((files(__package__) / "terms.toml").read_text(encoding="utf-8"))
     return {name: _term(name, each) for name, each in found.items()}
 
@@ -52,7 +52,7 @@ def _term(name: str, said: dict[str, Any]) -> Term:
 
 @cache
 def by_every_name() -> dict[str, Term]:
-    """Return lower-case name → term, for all names of all terms.
+    """Return {lower-case name: term} with all names of every term: labels, fields and synonyms.
 
     A term's own name comes before what others call it.
     """
@@ -62,7 +62,7 @@ def by_every_name() -> dict[str, Term]:
 
 
 def find(word: str) -> Term | None:
-    """Return the term with this name, column label, JSON field or diagnostic code, None if unknown."""
+    """Return the glossary's term with this name, column label, JSON field or diagnostic code, or None."""
     word = " ".join(word.split())
     if (term := by_every_name().get(_general(word).lower())) is not None:
         return term
@@ -79,7 +79,7 @@ _GENERAL = ((r"\d+(\.\d+)?%", "95%"), (r"^K = \d+$", "K = …"), (r"^pass[@^]\d+
 
 
 def _general(label: str) -> str:
-    """Return a column label with general words in place of the numbers that tables put into labels."""
+    """Return a column label with the numbers in it replaced by general words, to look it up."""
     for pattern, general in _GENERAL:
         label = re.sub(pattern, general, label)
     return label

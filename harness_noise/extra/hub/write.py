@@ -38,7 +38,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d
 
 
 def make(run: Run, analysis: Analysis, folder: Path, *, say: Callable[[Note], None]) -> list[Path]:
-    """Write `.eval_results/MODEL-RUN.yaml`: an entry for each task that is a benchmark of the Hub, of its main metric.
+    """Write a run's results as a Hugging Face Hub file `.eval_results/MODEL-RUN.yaml`. Return its path or [].
 
     Args:
         run: of any harness.
@@ -64,13 +64,13 @@ def make(run: Run, analysis: Analysis, folder: Path, *, say: Callable[[Note], No
 
 
 def _slug(name: str) -> str:
-    """Return a name as a file name, with a hash at the end if characters were lost."""
+    """Return a name made safe as a file name, with a hash appended if that changed it."""
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")[-120:]
     return slug if slug == name else f"{slug}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _main(run: Run, analysis: Analysis) -> list[Estimate]:
-    """Return the estimate of each task's main metric.
+    """Return the estimate of each task's main metric, as an entry of the Hub has one metric.
 
     A Hub entry does not name the metric.
     """
@@ -80,7 +80,7 @@ def _main(run: Run, analysis: Analysis) -> list[Estimate]:
 
 
 def benchmark_of(task: str) -> tuple[str, str] | None:
-    """Return the Hub dataset and task_id of a task, None if the task is unknown."""
+    """Return (dataset, task_id) on the Hub for a task's name, None if it is not known there."""
     if named := _NAMED.fullmatch(task):
         return named[1], named[2]
     return next((tuple(found) for pattern, found in _benchmarks().items() if re.fullmatch(pattern, task)), None)
@@ -94,7 +94,7 @@ def _benchmarks() -> dict[str, Any]:
 
 
 def _entry(row: Estimate, benchmark: tuple[str, str], date: str) -> dict[str, Any]:
-    """Return an entry: `dataset.id`, `dataset.task_id` and `value` are required.
+    """Return a Hub entry for an estimate: dataset, value, date and notes with its error.
 
     `value` is in per cent for 0/1 scores, as in some of its examples, else on the metric's scale.
     """
@@ -113,7 +113,7 @@ def _entry(row: Estimate, benchmark: tuple[str, str], date: str) -> dict[str, An
 
 
 def _yaml(entry: dict[str, Any]) -> str:
-    """Return a Hub entry as YAML."""
+    """Format a Hub entry as YAML."""
     parts = [("    ", entry["dataset"]), ("  ", {name: entry[name] for name in entry if name != "dataset"})]
     each = [(f"{indent}{name}", value) for indent, part in parts for name, value in part.items()]
     return "\n".join(["- dataset:", *(f"{name}: {_scalar(value)}" for name, value in each), ""])

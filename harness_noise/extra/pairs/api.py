@@ -115,7 +115,7 @@ class _Pair:
 
 
 def _by_pair(judged: Sequence[Judged]) -> list[_Pair]:
-    """Return the verdicts by pair of models. A is the model that comes first in the table."""
+    """Group a judge's verdicts by pair of models, as points per question and order. A comes first in the table."""
     place = {name: i for i, name in enumerate(dict.fromkeys(x for one in judged for x in (one.first, one.second)))}
     found: dict[tuple[str, str], dict[str, tuple[list[float], list[float]]]] = {}
     clusters = {one.question: one.cluster for one in judged if one.cluster is not None}
@@ -134,7 +134,7 @@ def _by_pair(judged: Sequence[Judged]) -> list[_Pair]:
 
 
 def through_kernel(share: FloatArray, clusters: Sequence[str] | None, settings: Settings) -> Any:
-    """Return the difference row of a paired test of A's shares against B's shares, in [−1, 1]."""
+    """Return the paired test of A's share of points minus B's, as a difference row in [−1, 1]."""
     first, second = (as_scores(x, clusters, bounds=(0.0, 1.0)) for x in (share, 1 - share))
     return difference_of_scores(first, second, settings)
 
@@ -169,7 +169,7 @@ def _row(table: _Pair, settings: Settings) -> PairVerdicts:
 def _limits(
     of: Any, values: FloatArray, clusters: Sequence[str] | None, settings: Settings
 ) -> tuple[float | None, float | None]:
-    """Return the limits of a win rate: on each side the farther of the difference's and of a mean's in [0, 1].
+    """Return a win rate's confidence limits: on each side the wider of two intervals. (None, None) if unknown.
 
     Near 0 and 1 the difference's interval is too short with few questions, and Wilson's is not; with many ties it is
     the other way round. A mean of ties alone has no interval.
@@ -188,7 +188,7 @@ def _half(value: float | None) -> float | None:
 
 
 def _verdicts(rows: Sequence[PairVerdicts]) -> list[PairVerdicts]:
-    """Return the rows with p adjusted by Holm, and the verdict that follows."""
+    """Return the rows of pairs with p adjusted by Holm, and the verdict from it."""
     adjusted = holm(np.array([np.nan if row.p_value is None else row.p_value for row in rows]))
     out = []
     for row, p in zip(rows, adjusted.tolist(), strict=True):
@@ -198,7 +198,7 @@ def _verdicts(rows: Sequence[PairVerdicts]) -> list[PairVerdicts]:
 
 
 def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tuple[ModelStrength, ...]:
-    """Return the strengths of the models, strongest first, then models without a strength."""
+    """Return the models' Bradley–Terry strengths, strongest first, last those that have none."""
     M, place = len(names), {name: i for i, name in enumerate(names)}
     labels = [table.clusters[i] for table in tables for i in table.kept]
     codes, G = cluster_codes(labels)
@@ -236,7 +236,7 @@ def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tupl
 
 
 def _beside(whole: FloatArray, i: int, inside: IntArray) -> str | None:
-    """Return "above" if a model won all points against the connected models, "below" if none, else None."""
+    """Return "above" if a model won all points against the connected ones, "below" if it won none, else None."""
     won, lost = whole[i, inside].sum(), whole[inside, i].sum()
     if won + lost == 0 or (won > 0 and lost > 0):
         return None

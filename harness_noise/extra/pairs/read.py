@@ -35,7 +35,7 @@ class Judged(NamedTuple):
 
 
 def read_verdicts(source: Any, columns: Mapping[str, str]) -> list[Judged]:
-    """Return the verdicts of a file or table.
+    """Read a judge's verdicts on pairs of answers from a table or a known tool's file.
 
     Args:
         source: see `ground.rows_of`.
@@ -79,7 +79,7 @@ def _of_table(where: str, rows: Sequence[Row], columns: Mapping[str, str]) -> It
 
 
 def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str, str]:
-    """Return model → the other model, for a table of two models that names only the first."""
+    """Return {model: the other model} for a table of two models that names only the model shown first."""
     names = dict.fromkeys(str(row[named["first"]]).strip() for row in rows if not is_empty(row.get(named["first"])))
     winners = dict.fromkeys(str(row[named["winner"]]).strip() for row in rows if not is_empty(row.get(named["winner"])))
     names |= {word: None for word in winners if word.lower() not in _TIES | _FIRST | _SECOND}
@@ -93,7 +93,7 @@ def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str,
 
 
 def _points(where: str, verdict: str | None, first: str, second: str) -> float:
-    """Return the first model's points for a verdict: 1, ½ or 0, NaN without a verdict."""
+    """Convert a verdict word to the first model's points: 1, ½ (tie) or 0, NaN if it is None."""
     if verdict is None:
         return math.nan
     word = verdict.lower().replace(" ", "") if ">" in verdict or "<" in verdict or "=" in verdict else verdict.lower()
@@ -107,7 +107,7 @@ def _points(where: str, verdict: str | None, first: str, second: str) -> float:
 
 
 def _arena_hard(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield the verdicts of arena-hard: two games per question, the baseline first, then the model first."""
+    """Yield verdicts from arena-hard rows, which have two games per question, in both orders."""
     for number, row in enumerate(rows, 1):
         model, base = str(row["model"]), str(row.get("baseline") or "baseline")
         question = str(row.get("question_id") or row.get("uid") or number)
@@ -118,7 +118,7 @@ def _arena_hard(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _mt_bench(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from rows with both orders. The winners of the second order are named as in the first."""
+    """Yield verdicts from MT-bench rows, which have two orders. Winners are named by the first order."""
     for number, row in enumerate(rows, 1):
         a, b, at = str(row["model_1"]), str(row["model_2"]), f"{where}, line {number}"
         question = f"{row['question_id']} turn {row['turn']}" if "turn" in row else str(row["question_id"])
@@ -129,7 +129,7 @@ def _mt_bench(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _alpaca_eval(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from preferences from 1, the first generator, to 2. In older files, 0 is a tie."""
+    """Yield verdicts from AlpacaEval preferences, 1 (first generator) to 2 (second). 0 is a tie."""
     for number, row in enumerate(rows, 1):
         told = number_of(row["preference"])
         if told is None or not (math.isnan(told) or told == 0 or 1 <= told <= 2):
@@ -139,7 +139,7 @@ def _alpaca_eval(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _promptfoo(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from promptfoo's `select-best`: a test's chosen output beats every other output."""
+    """Yield verdicts from promptfoo's `select-best`: the chosen output of a test beats every other one."""
     inner = rows[0]["results"]
     results = inner.get("results") if isinstance(inner, dict) else inner
     tests: dict[str, list[tuple[str, bool]]] = {}

@@ -13,7 +13,7 @@ _SCALE = "Strengths are log-odds of the judge's average question, and are not co
 
 
 def of_pairs(table: JudgedPairs, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of verdicts on pairs."""
+    """Return win rates of pairs, with position bias and strengths, as a `Summary`."""
     marks, rows = Marks(), table.pairs
     orders = "mean points of A, ties half, after the orders are averaged"
     columns = [
@@ -82,7 +82,7 @@ def _sentence(row: PairVerdicts) -> str:
 
 
 def _best(models: tuple[ModelStrength, ...]) -> str:
-    """Return a sentence on the models that may be the best."""
+    """Return a sentence that names the models that may be the best, by their possible ranks."""
     best = [row.model for row in models if row.rank_low == 1]
     if not best:
         return "No model has a rank."

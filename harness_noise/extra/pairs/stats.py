@@ -25,7 +25,7 @@ _ALIKE = 1e-7
 
 
 def connected(points: FloatArray) -> BoolArray:
-    """Return (M,) the models in the largest strongly connected part of the whole and of every part table [Ford].
+    """Return (M,) True for models linked by wins both ways, also without any one cluster [Ford].
 
     Args:
         points: (G, M, M) points that i took from j, by cluster.
@@ -46,7 +46,7 @@ def connected(points: FloatArray) -> BoolArray:
 
 
 def strengths(points: FloatArray) -> FloatArray:
-    """Return (…, M) strengths of mean 0 from (…, M, M) points that i took from j [Bradley], by Newton's method.
+    """Return (…, M) Bradley–Terry strengths with mean 0, from (…, M, M) points that i took from j [Bradley].
 
     Raises:
         InputError: they do not converge, because the tables are nearly separated.
@@ -83,7 +83,7 @@ class Strengths:
 
 
 def with_errors(points: FloatArray) -> Strengths:
-    """Return strengths with delete-one-cluster jackknife errors, t with G − 1 degrees of freedom.
+    """Return Bradley–Terry strengths, with standard errors and p by a jackknife over clusters.
 
     Args:
         points: (G, M, M) points that i took from j, by cluster, of models that are `connected`.
@@ -98,13 +98,13 @@ def with_errors(points: FloatArray) -> Strengths:
 
 
 def _spread(without: FloatArray) -> FloatArray:
-    """Return √Σ of the squared deviations from the mean, NaN if they are only what Newton's method leaves."""
+    """Return √Σ of squared deviations from the mean over jackknife values. NaN if it is rounding only."""
     spread = np.sqrt(((without - without.mean(axis=0)) ** 2).sum(axis=0))
     return np.where(spread > _ALIKE, spread, np.nan)
 
 
 def by_cluster(G: int, M: int, codes: IntArray, first: IntArray, second: IntArray, values: FloatArray) -> FloatArray:
-    """Return (G, M, M) points that i took from j.
+    """Sum points to (G, M, M): in cluster g, the points that model i took from model j.
 
     Args:
         G: clusters.

@@ -53,7 +53,7 @@ FORM = "methods"
 
 
 def text(result: Document) -> str:
-    """Return the methods paragraph and the list of references for a result, as Markdown."""
+    """Return a paper's methods paragraph on a result, and its references, as Markdown."""
     own: list[Sentence] = []
     if FORM in renderers_of(result):
         own = rendered(FORM, result, _BY_ADJUSTMENT.get(_settings(result).get("adjust", "")))
@@ -66,7 +66,7 @@ def text(result: Document) -> str:
 
 
 def rows_of(result: Any) -> Rows:
-    """Return the rows of a result, of several benchmarks its models."""
+    """Return a result's rows, of an arena its models."""
     return result.rows if isinstance(result, (Analysis, Comparison)) else tuple(result.models)
 
 
@@ -75,19 +75,19 @@ def _settings(result: Any) -> Mapping[str, Any]:
 
 
 def _works(register: Register[Any], *names: str) -> tuple[str, ...]:
-    """Return the citation keys of the named choices, without duplicates."""
+    """Return the citation keys of the works behind these choices (intervals, tests, …), each once."""
     known = [register[name].works.split() for name in names if name in register]
     return tuple(dict.fromkeys(key for keys in known for key in keys))
 
 
 def _cited(works: Sequence[str]) -> str:
-    """Return works as a paragraph cites them: " (Bell & McCaffrey 2002; Miller 2024)"."""
+    """Return citations in brackets, to end a paper's sentence: " (Bell & McCaffrey 2002)"."""
     names = [WORKS[key].partition("),")[0].replace("(", "") for key in works]
     return f" ({'; '.join(names)})" if names else ""
 
 
 def _of_rows(result: Document, rows: Rows) -> Iterator[Sentence]:
-    """Yield the sentences on the rows of a result, which may be models."""
+    """Yield (sentence, citation keys) on how a result's rows were computed."""
     compared = [row for row in rows if isinstance(row, Difference)]
     settings, tested = _settings(result), [row for row in rows if row.se is not None]
     if compared:
@@ -120,7 +120,7 @@ def _of_rows(result: Document, rows: Rows) -> Iterator[Sentence]:
 
 
 def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
-    """Yield sentences on the standard errors of rows that have one."""
+    """Yield (sentence, citation keys) on the standard errors of these rows."""
     if not rows:
         return
     fixed = [row for row in rows if row.estimand == "these_questions"]
@@ -149,7 +149,7 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
 
 
 def _repeats(row: Estimate | Difference) -> tuple[int, int]:
-    """Return the fewest and most answers per question of a mean, or the most of A and of B of a difference."""
+    """Return the fewest and most answers per question of a mean. For a difference, A's and B's most."""
     if isinstance(row, Difference):
         return row.repeats_a, row.repeats_a if fmt.of_published(row) else row.repeats_b
     alike = "identical_repeats" in row.diagnostics  # one answer, repeated without a change
@@ -157,7 +157,7 @@ def _repeats(row: Estimate | Difference) -> tuple[int, int]:
 
 
 def _intervals(rows: Rows) -> Iterator[Sentence]:
-    """Yield a sentence on the confidence intervals."""
+    """Yield a sentence with citation keys on the methods of the rows' confidence intervals."""
     names = list(dict.fromkeys(row.interval for row in rows if row.ci_low is not None))
     if names:
         titles = ", ".join(INTERVALS.title(name) for name in names)
@@ -166,7 +166,7 @@ def _intervals(rows: Rows) -> Iterator[Sentence]:
 
 
 def _tests(result: Document, rows: Sequence[Difference]) -> Iterator[Sentence]:
-    """Yield sentences on the tests of differences, and their adjustment."""
+    """Yield (sentence, citation keys) on the tests of differences and the adjustment of p-values."""
     tested = [row for row in rows if row.p_value is not None]
     for name in dict.fromkeys(row.test for row in tested):
         yield (

@@ -66,7 +66,7 @@ def write_paper(result: Document, folder: str | Path, *, command: str | None = N
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a folder with files of these names, unless it is one that `write_paper` has written.
+    """Refuse a folder that has files of these names which `write_paper` has not written.
 
     Raises:
         InputError: names them.
@@ -80,7 +80,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _is_paper(path: Path) -> bool:
-    """Return True if a file is the `result.json` of a paper."""
+    """Return True if a file is a `result.json` that `write_paper` has written."""
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -89,7 +89,7 @@ def _is_paper(path: Path) -> bool:
 
 
 def _names_of_runs(result: Document) -> list[str]:
-    """Return the runs of a result, each once, in its order. Of a comparison A comes first."""
+    """Return the names of a result's runs, each once. A's come before B's."""
     if isinstance(result, Comparison):
         return list(dict.fromkeys(name for row in result.rows for name in (row.run_a, row.run_b) if name))
     return list(dict.fromkeys(row.run for row in rows_of(result) if isinstance(row, Estimate)))

@@ -177,7 +177,7 @@ EXAMPLES = (
 
 
 def _form(sources: Sequence[Any], profile: object, omega2: float | None, accuracy: float | None) -> str:
-    """Return the name by which `settings` knows the source of a plan's noise (runs, profile, numbers, accuracy).
+    """Return which kind of plan it is, by the source of its noise: runs, profile, numbers or accuracy.
 
     Raises:
         InputError: from nothing, or from several places.
@@ -198,7 +198,7 @@ def _form(sources: Sequence[Any], profile: object, omega2: float | None, accurac
 
 
 def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Looks | str | None) -> Plan:
-    """Return a plan whose noise comes from a benchmark's profile.
+    """Return the plan whose noise is taken from a benchmark's noise profile.
 
     Where one answer to each question says nothing of ω² alone.
     """

@@ -70,7 +70,7 @@ class Asked:
     k_max: int
 
     def check(self) -> None:
-        """Refuse numbers out of their range."""
+        """Refuse numbers outside their range, and combinations that contradict each other."""
         for name in (*ABOVE_0, *BETWEEN_0_AND_1):
             value, share = getattr(self, name), name in BETWEEN_0_AND_1
             if value is not None and not 0 < value < (1 if share else math.inf):
@@ -117,7 +117,7 @@ class Asked:
             raise InputError("`target_se` stands instead of `effect` and `n`: leave them out")
 
     def check_noise(self, noise: Noise) -> None:
-        """Check the numbers against the noise. Raise InputError unless they suffice and their effect is known."""
+        """Refuse a goal for which this noise does not suffice, or that gives too much or too little."""
         for name in ("effect", "target_se"):
             check_scale(name, getattr(self, name), noise.scale)
         if self.effect is not None and self.n is not None and self.power is not None:
@@ -165,12 +165,12 @@ class Asked:
         return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
 
     def at_repeats(self, noise: Noise, v: Variances, K: int) -> PlanAnswer:
-        """Return the plan for K answers per question, as a row of a table."""
+        """Return the plan with K answers per question, as a row of the table of K."""
         x = self.answer(noise, v, K)
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Return questions, effect and power at K answers per question, from the two that are given."""
+        """Return questions, effect and power with K answers per question: the two that are given, and the third."""
         variance, units = v.at(K), noise.units
         effect, n, power = self.effect, self.n, self.mde_power
         if n is None:
@@ -203,7 +203,7 @@ def plan_of(
     answers: int | None = None,
     zero_one: bool | None = None,
 ) -> Plan:
-    """Return the plan for a goal, with the noise of a pilot, of numbers, or of the expected accuracy.
+    """Return the plan for a goal, with noise from a pilot run, from numbers, or from an expected accuracy.
 
     Args:
         goal: effect, questions and power, and the noise where it is given in numbers.
@@ -253,7 +253,7 @@ def plan_of(
 
 
 def _without_runs(goal: Asked) -> Noise:
-    """Return the noise that is given in numbers or follows from the accuracy."""
+    """Return the noise that is given in numbers, or that follows from an accuracy."""
     if goal.accuracy is not None:
         noise = Noise(rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
     else:
@@ -265,7 +265,7 @@ def _without_runs(goal: Asked) -> Noise:
 
 
 def _planned(noise: Noise, goal: Asked) -> Plan:
-    """Return the design that was asked for, and other designs, as a plan."""
+    """Return the plan: the design asked for, and alternatives with other answers per question."""
     v = noise.start
     if v.at(1) == 0:
         raise InputError(
@@ -322,7 +322,7 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
 
 
 def _about(noise: Noise, goal: Asked) -> list[str]:
-    """Return sentences on what is compared, and in which units."""
+    """Return sentences on what the plan compares and what it assumes on clusters."""
     said: list[str] = []
     if MISMATCH in noise.diagnostics:
         said.append(
@@ -358,7 +358,7 @@ def _about(noise: Noise, goal: Asked) -> list[str]:
 
 
 def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
-    """Return sentences on how far the pilot can be trusted."""
+    """Return sentences on how uncertain the pilot run's variance is. [] without a pilot."""
     if not noise.pilot:
         return []
     if noise.upper is None:
@@ -381,7 +381,7 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
 
 
 def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
-    """Return the plans by theories that know only the accuracy."""
+    """Return rows with the questions needed by theories that know only the accuracy."""
     rows, units = [], Units(goal.cluster_size or 1.0)
     for name, v in (
         ("rule of thumb", rule_of_thumb(p)),
@@ -398,13 +398,13 @@ def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
 
 
 def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
-    """Return the number of questions at which the mean label has this standard error."""
+    """Return how many questions give the mean label this standard error."""
     variance = noise.start.at(goal.repeats or 1)
     return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 
 
 def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
-    """Return the plan with the number of questions that people must label next to a judge."""
+    """Return the plan with how many questions people must label to correct a judge."""
     r2 = noise.r2 if goal.r2 is None else goal.r2
     assert r2 is not None
     judged = noise.n_questions if goal.judged is None else goal.judged
@@ -433,7 +433,7 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
 
 
 def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
-    """Return the goal for the pilot's n questions, at the answers per question that `answers` in all allow."""
+    """Return the goal with answers per question set such that all together are at most `answers`."""
     if goal.n is not None or goal.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
     if answers < n:
@@ -442,7 +442,7 @@ def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
 
 
 def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, goal: Asked) -> Plan:
-    """Return the plan with the best numbers of answers by task added."""
+    """Return the plan with the best numbers of answers per question for each task."""
     sizes, variances = zip(*tasks.values(), strict=True)
     K = planning.repeats_by_task(variances, sizes, answers, goal.k_max)
     total = sum(variances) or 1.0
@@ -461,7 +461,7 @@ def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]],
 
 
 def _judge_variance(pilot: Pilot, settings: Settings) -> float:
-    """Return the judge's own variance on one answer, the mean over the runs of a pilot.
+    """Return the judge's own variance on one answer, averaged over a pilot's runs. Refuse if unknown.
 
     Raises:
         InputError: none of them tells it.
@@ -481,7 +481,7 @@ def _judge_variance(pilot: Pilot, settings: Settings) -> float:
 
 
 def _with_judge(result: Plan, pilot: Pilot, noise: Noise, goal: Asked, settings: Settings) -> Plan:
-    """Return the plan with the gain of another judge call, next to that of another answer and another question."""
+    """Return the plan with what another judge call gains, compared to another answer or question."""
     assert goal.costs is not None
     if not noise.split:
         raise InputError(
@@ -512,7 +512,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, settings: Settings) -> Plan:
-    """Return the plan of a fixed comparison, with the figures of one that stops when it is decided.
+    """Return the plan with the figures of a run that is looked at and stops when it is decided.
 
     Its boundaries take more questions at most, so that the power is the plan's, and fewer on average; where the number
     of questions was given it stays, and the power is what is left. Sample sizes are those of the fixed design times
@@ -561,7 +561,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
 
 def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
-    """Return the looks' decisions on these two runs, replayed in many random orders.
+    """Replay the looks on two pilot runs in many random orders. None without two runs.
 
     None of one run, or of a result.
     """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return a plan as a `Summary`: the sections and sentences that terminal, Markdown and pages show."""
+    """Return a plan as a `Summary` of tables and sentences."""
     digits = fmt.decimals(plan.effect / 3)
     several = len(plan.answers) > 1
     sections = [_answers(plan, digits)] if several else []
@@ -39,7 +39,7 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
 
 
 def _answers(plan: Plan, digits: int) -> Section:
-    """Return the table of questions, answers and costs at several numbers of answers per question."""
+    """Return the table of questions, answers and costs for several numbers K of answers per question."""
     asked = [
         Column("questions", hint="of each model, that the effect takes with this many answers each"),
         Column("answers", hint="of each model: questions × K"),
@@ -63,7 +63,7 @@ def _answers(plan: Plan, digits: int) -> Section:
 
 
 def _pilot_sentence(plan: Plan) -> list[str]:
-    """Return a sentence on the design with the pilot's answers per question, if the plan has another number."""
+    """Return a sentence on the design with the pilot's K, if the plan has another K."""
     rows = [row for row in plan.answers if row.repeats == plan.pilot_repeats != plan.repeats]
     if not rows:
         return []
@@ -77,7 +77,7 @@ def _pilot_sentence(plan: Plan) -> list[str]:
 
 
 def _design(plan: Plan, digits: int) -> Section:
-    """Return the design as a table (questions, K, effect, power), planned and by the pilot's point estimate."""
+    """Return the table of the planned design, next to that by the pilot's estimate as it is."""
     other, size = plan.plug_in, f"{plan.cluster_size:.3g} questions" if plan.cluster_size else ""
 
     def both(name: str, text: Callable[[Plan | PlugIn], str]) -> tuple[str, str, str]:
@@ -124,12 +124,12 @@ def _variance(value: float) -> str:
 
 
 def _size(plan: Plan, n: int) -> str:
-    """Return a number of questions as text, such as "400" or, if questions come in clusters, "400 (40 clusters)"."""
+    """Format a number of questions: "400", or "400 (40 clusters)" if they come in clusters."""
     return f"{n:,}" if plan.cluster_size is None else f"{n:,} ({counted(round(n / plan.cluster_size), 'cluster')})"
 
 
 def _grid(plan: Plan, digits: int) -> Section:
-    """Return the smallest detectable difference by questions (down) and answers per question (across)."""
+    """Return a table of the smallest detectable difference by questions (rows) and K (columns)."""
     repeats = sorted({row.repeats for row in plan.table})
     cells = {(row.n_questions, row.repeats): fmt.shown(plan, row.mde, digits=digits) for row in plan.table}
     sizes = sorted({row.n_questions for row in plan.table})
@@ -139,7 +139,7 @@ def _grid(plan: Plan, digits: int) -> Section:
 
 
 def _in_points(plan: Plan) -> str:
-    """Return the unit of differences behind a title, "" if they are on the metric's own scale."""
+    """Return the words "in points" with a semicolon before, for a title. "" on the metric's own scale."""
     return f"; in{size}" if (size := fmt.scale_of(plan).size) else ""
 
 
@@ -155,7 +155,7 @@ def _by_task(plan: Plan) -> Section:
 
 
 def _looks(whole: Plan, plan: PlanLooks, digits: int) -> Section:
-    """Return the table of a design that stops when it is decided."""
+    """Return the table on a run that stops when decided: looks, most and average questions, power."""
     looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
     rows = [
         ("looks", looks),
@@ -210,7 +210,7 @@ def _sentence(plan: Plan, digits: int) -> str:
 
 
 def pictures(plan: Plan) -> list[Picture]:
-    """Return the curve of the smallest detectable difference against questions, one line for each K."""
+    """Draw the smallest detectable difference against the number of questions, a curve for each K."""
     from ...report.canvas import COLOURS, DASHES, MUTED, Axis, Drawing
 
     digits = fmt.decimals(plan.effect / 3)
@@ -243,7 +243,7 @@ def pictures(plan: Plan) -> list[Picture]:
 
 
 def draw(plan: Plan, path: Path) -> list[Path]:
-    """Write the curve as SVG."""
+    """Write the picture of the plan as SVG to a path, and return [path]."""
     from ...io.atomic import write_text
     from ...report.canvas import svg
 

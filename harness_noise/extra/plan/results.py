@@ -191,5 +191,5 @@ class Plan(Document):
     """As of rows (`Measured`): differences are shown in points."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--format json` prints."""
+        """Return the plan as the JSON object that `--format json` prints."""
         return document({}, plan=row(self))

@@ -18,7 +18,7 @@ from ...stats.tolerances import SLACK
 
 
 def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: int) -> int:
-    """Return the K ≤ k_max that makes the variance smallest for a budget, the same for every run.
+    """Return the answers per question K ≤ k_max that minimise the variance for a given budget.
 
     Var ∝ (ω² + Σσ²/K)(c_q + M·c_a·K) for M runs, whose real minimum is
     √(σ²/ω² · c_q/c_a) for one run and √((σ²_A + σ²_B)/ω² · c_q/(2c_a)) for two.
@@ -48,7 +48,7 @@ class Spending:
 
 
 def spending(v: Variances, judge: float, costs: tuple[float, float, float], repeats: int, k_max: int) -> Spending:
-    """Return where the next money lowers the variance most: questions, answers or judge calls.
+    """Return how much 1% more money lowers the variance if spent on questions, answers or judge calls.
 
     Var ∝ (ω² + Σσ²_m/K + Σσ²_j/(K·J)) (c_q + M·K·(c_a + J·c_j)) for M runs, with σ² = σ²_m + σ²_j of one answer that
     is graded once.
@@ -86,7 +86,7 @@ def spending(v: Variances, judge: float, costs: tuple[float, float, float], repe
 
 
 def repeats_by_task(prediction: Sequence[float], sizes: Sequence[int], answers: int, k_max: int) -> list[int]:
-    """Return answers per question of every task, at least 1, that minimise Σ v_t/K_t for Σ n_t·K_t ≤ `answers`.
+    """Return answers per question K_t of each task that minimise Σ v_t/K_t within `answers` in all.
 
     One more goes where it takes most off the variance for its price, as long as any fits. What it takes off falls with
     K, so this is the best there is until what is left is too little for the task that should have it.
@@ -111,7 +111,7 @@ def repeats_by_task(prediction: Sequence[float], sizes: Sequence[int], answers: 
 
 
 def labelled_variance(variance: float, r2: float, n_labels: float, n_judged: int) -> float:
-    """Return V = σ²[(1 − R²)(1/m − 1/N) + 1/N] of a mean of N judged questions that labels of m of them correct.
+    """Return the variance of a mean of N judged questions of which m have human labels: σ²[(1 − R²)(1/m − 1/N) + 1/N].
 
     The labels' variance σ² is left over all N, and of what the judge does not predict, 1 − R², only m are seen
     [Särndal].
@@ -140,7 +140,7 @@ class LabelPlan:
 def labels_needed(
     variance: float, r2: float, n_judged: int, units: Units, enough: Callable[[float, float], bool]
 ) -> int | None:
-    """Return the fewest questions to label, of `n_judged`, in whole clusters. None: all are too few.
+    """Return the fewest of `n_judged` questions to label such that `enough(variance, n)`. None: all are too few.
 
     Args:
         variance: of the labels, per question, with the clustering in it.
@@ -162,7 +162,7 @@ def labels_needed(
 
 
 def beta_theory(p: float, solved: float = 1.0) -> Variances:
-    """Return variances for question difficulties ~ Beta(p, 1 − p), the same for both models: all is prediction noise.
+    """Return planning variances if both models share difficulties ~ Beta(p, 1 − p): no data noise at all.
 
     E[u(1 − u)] = p(1 − p)/2 for each model. With only a share `solved` of the questions solvable
     the rest adds none: `beta_variance` in total.

@@ -47,7 +47,7 @@ _CATEGORY = re.compile(r"C\((.+)\)")
 
 
 def as_categories(on: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the SPECs without `C(…)`, and the SPECs that had it, which are read as categories."""
+    """Split fields such as `C(level)`: return all names without `C(…)`, and those that had it (categories)."""
     matches = [_CATEGORY.fullmatch(spec) for spec in on]
     named = [spec if match is None else match[1] for spec, match in zip(on, matches, strict=True)]
     return tuple(named), tuple(spec for spec, match in zip(named, matches, strict=True) if match)
@@ -143,7 +143,7 @@ def _explained(
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
-    """Return the numbers of category columns with too few questions or clusters for a standard error.
+    """Return the indexes of category columns with too few varying questions for a standard error.
 
     Four right answers of four say nothing of their spread, and a standard error made of them is far too small; so the
     residuals count, and not the questions.
@@ -169,14 +169,14 @@ _CLUSTER = (
 
 
 def _is_cluster(values: Sequence[object], plan: Design) -> bool:
-    """Return True if a field's values and the clusters divide the questions in the same way."""
+    """Return True if a field's values divide the questions exactly as the clusters do."""
     codes = plan.clusters.tolist()
     both = set(zip(map(level_text, values), codes, strict=True))
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
 def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
-    """Return the design columns of a field: a number, or contrasts of a category with its most frequent value."""
+    """Return a field's design columns: one for a number, one per value but the most frequent of a category."""
     values = table.fields.values[spec]
     numeric = None if category else numbers_or_none(values)
     texts = [level_text(value) for value in values]
@@ -201,7 +201,7 @@ def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
 
 
 def _check(table: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
-    """Refuse a design whose columns are dependent, or that leaves too few questions to learn the noise from."""
+    """Refuse a regression with dependent columns, or with too few questions for its coefficients."""
     if len(table) <= len(columns):
         raise InputError(
             f"{table.name}: {len(table)} questions for {len(columns)} coefficients: name fewer fields, or coarser ones"
@@ -219,7 +219,7 @@ def _check(table: WithFields, columns: Sequence[_Column], X: FloatArray) -> None
 
 
 def _weights(samples: Sequence[Sample], first: LinearFit, p: int) -> FloatArray | None:
-    """Return (n,) weights of questions by their numbers of answers, None if all have as many.
+    """Return (n,) regression weights of questions by their numbers of answers. None if all have equally many.
 
     Args:
         samples: the runs of the regression, on the same questions.
@@ -235,7 +235,7 @@ def _weights(samples: Sequence[Sample], first: LinearFit, p: int) -> FloatArray 
 
 
 def _pooled(stats: QuestionStats) -> float:
-    """Return the variance of one answer, pooled over the questions with several answers, 0 without any."""
+    """Return the variance of one answer, pooled over questions with several answers. 0 without any."""
     several = stats.count > 1
     freedom = stats.count[several] - 1
     return float(freedom @ stats.var[several]) / float(freedom.sum()) if several.any() else 0.0
@@ -244,7 +244,7 @@ def _pooled(stats: QuestionStats) -> float:
 def _coefficients(
     columns: Sequence[_Column], final: LinearFit, about: Mapping[str, Any], level: float, *, flat: bool, rare: set[int]
 ) -> list[Coefficient]:
-    """Return the rows of one regression, with p not yet adjusted."""
+    """Return the rows of one regression's coefficients, p not yet adjusted."""
     estimate, se = final.coefficients, np.sqrt(np.maximum(final.variances, 0.0))
     varies = (se > 1e-12 * np.maximum(1.0, np.abs(estimate))) & (not flat)
     used = np.where(varies, se, np.nan)
@@ -277,7 +277,7 @@ def _coefficients(
 
 
 def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coefficient, ...]:
-    """Return the rows with p adjusted over all coefficients but the intercepts, which answer no question."""
+    """Return the rows with p adjusted over all coefficients except intercepts."""
     p = [np.nan if row.p_value is None or row.field == INTERCEPT else row.p_value for row in rows]
     adjusted = decision.adjusted(p, settings.adjust)
     return tuple(replace(row, p_adjusted=finite(value)) for row, value in zip(rows, adjusted, strict=True))

@@ -42,7 +42,7 @@ class LinearFit:
 
 
 def dependent_columns(X: FloatArray) -> list[int]:
-    """Return the numbers of the columns of X that are linear combinations of earlier columns."""
+    """Return the indexes of the columns of X that are linear combinations of earlier columns."""
     R = np.linalg.qr(X / np.maximum(np.linalg.norm(X, axis=0), SMALLEST), mode="r")
     left = np.zeros(X.shape[1])
     left[: len(R)] = np.abs(np.diag(R))
@@ -50,7 +50,7 @@ def dependent_columns(X: FloatArray) -> list[int]:
 
 
 def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArray | None = None) -> LinearFit:
-    """Fit least squares of y on X, with the CR2 covariance of the coefficients.
+    """Fit (weighted) least squares of y on X, with cluster-robust CR2 covariance of the coefficients.
 
     Args:
         y: (n,) outcomes.
@@ -99,7 +99,7 @@ def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArra
 
 
 def _adjusted(Z: FloatArray, starts: IntArray) -> FloatArray:
-    """Return (n, p) rows (I − Z_g Z_gᵀ)^(−1/2) Z_g of all clusters, which begin at `starts`."""
+    """Return (n, p) CR2-adjusted rows (I − Z_g Z_gᵀ)^(−1/2) Z_g of each cluster g. `starts`: first row of each."""
     n = len(Z)
     sizes = np.diff(np.append(starts, n))
     out = np.zeros_like(Z)
@@ -116,7 +116,7 @@ def _adjusted(Z: FloatArray, starts: IntArray) -> FloatArray:
 
 
 def repeat_weights(y_variance: float, noise: FloatArray) -> FloatArray:
-    """Return (n,) inverse variances of question means, 1/(ω² + noise_i).
+    """Return (n,) weights 1/(ω² + noise_i), where ω² is estimated and noise_i is given, normalised to mean 1.
 
     Args:
         y_variance: residual variance of the question means of an unweighted fit.

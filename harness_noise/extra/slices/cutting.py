@@ -59,7 +59,7 @@ class Sliced:
     notes: tuple[Note, ...]
 
     def beside(self, result: Table) -> Table:
-        """Return the result with these slices added."""
+        """Return the result with these slices, their tests and notes added to it."""
         table: Any = result  # a dataclass, as all that have slices
         notes = merge_notes(table.notes, self.notes)
         with_slices: Table = replace(table, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
@@ -78,7 +78,7 @@ class _Cut:
 
 
 def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -> Sliced:
-    """Return the means of each run by slice, of its tasks and of its groups, whose questions are one sample.
+    """Return each run's means on every slice of its questions, by the fields `by`, for tasks and groups.
 
     Args:
         runs: read with the fields (`ReadOptions.fields`).
@@ -97,7 +97,7 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
 
 
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
-    """Return A − B of each pair by slice, as `slices_of_runs`."""
+    """Return A − B of each pair on every slice of the shared questions, by the fields `by`."""
     measured: list[_Measured] = []
     for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
@@ -199,7 +199,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
 
 
 def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_slice.Shrunken | None) -> Heterogeneity:
-    """Return the test of whether slices differ, as a result row."""
+    """Return the output row of the test that all slices of one field have equal means."""
     return Heterogeneity(
         **cut.table.about,
         field=cut.field,
@@ -229,7 +229,7 @@ def _check(settings: Settings) -> None:
 
 
 def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator[_Cut]:
-    """Yield the divisions of one task's questions into slices that were asked for.
+    """Yield one division into slices for each field in `by`. Notes say why a field makes none.
 
     `auto` leaves out those that are there already.
     """
@@ -264,7 +264,7 @@ def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator
 
 
 def _problem(n_values: int, n: int) -> str | None:
-    """Return the reason why a field makes no slices, None if it does."""
+    """Return why a field with this many values makes no useful slices, in words. None if it does."""
     if n_values < 2:
         return "divides nothing: it is the same for every question"
     if 2 * n_values > n:
@@ -275,7 +275,7 @@ def _problem(n_values: int, n: int) -> str | None:
 
 
 def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
-    """Return the slice name of each question, and all slice names: numbers by value, categories by alphabet.
+    """Return each question's slice name, and all slice names in order. Many numbers are cut at quartiles.
 
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
     Texts that differ and are one number (1.1 and 1.10) are categories.

@@ -24,7 +24,7 @@ SLICES = 60
 
 
 def sections(table: Any, marks: Marks) -> list[Section]:
-    """Return the tables of a result's slices."""
+    """Return the tables of a result's slices, and of the tests that they differ."""
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     title, left = "By slice", len(rows) - SLICES
     if left > 0:
@@ -36,7 +36,7 @@ def sections(table: Any, marks: Marks) -> list[Section]:
 
 
 def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
-    """Return the table columns that name a slice, with model and task only if there are several."""
+    """Return the columns that name a slice: field, and model and task if there are several."""
     several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     return [
         TextColumn("Model", lambda row: fmt.models_of(row) if several else "", optional=True),
@@ -89,12 +89,12 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
 
 
 def _both_df(row: Heterogeneity, joint: str) -> str:
-    """Return both degrees of freedom of F* as text."""
+    """Return both degrees of freedom of an F test as text, with `joint` between them."""
     return joint.join(fmt.degrees(df) for df in (row.df, row.df_residual) if df is not None)
 
 
 def sentences(table: Any) -> list[str]:
-    """Return sentences on the fields over which the rows vary, or are not shown to, and on slices that stand out."""
+    """Return sentences on the fields over which results vary, or are not shown to, and on extreme slices."""
     rows, alpha = table.heterogeneity, 1 - float(table.settings.get("level", 0.95))
     what = "difference" if any(row.model_b is not None for row in rows) else "mean"
     out, unknown, without = [], dict[str, list[str]](), list[Heterogeneity]()
@@ -118,7 +118,7 @@ def sentences(table: Any) -> list[str]:
 
 
 def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
-    """Return one sentence on the fields over which nothing is shown to vary."""
+    """Return a sentence that lists the fields over which results are not shown to vary."""
     fields = some_of(list(dict.fromkeys(fmt.plain(row.field) for row in rows)), 8)
     where = f" in {len(rows)} tests of models and fields" if several else ""
     p = fmt.equals_p(min(row.p_adjusted for row in rows if row.p_adjusted is not None))
@@ -127,7 +127,7 @@ def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
 
 
 def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
-    """Return the reason why none of these slices has a p-value, "" if one has."""
+    """Return why none of these slices has a p-value, in words. "" if one has."""
     if any(row.p_adjusted is not None for row in rows):
         return ""
     codes = [set(row.diagnostics) for row in rows]

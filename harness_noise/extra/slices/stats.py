@@ -37,7 +37,7 @@ class Joint:
 
 
 def joint(d: FloatArray, slices: IntArray, clusters: IntArray) -> Joint:
-    """Return the means of d over slices 0 … S − 1, with the parts of their CR2 covariance.
+    """Return the means of d on slices 0 … S − 1, with what their joint CR2 covariance is made of.
 
     Clusters 0 … G − 1 may cross the slices.
     """
@@ -65,7 +65,7 @@ class EqualMeansTest:
 
 
 def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualMeansTest | None:
-    """Return Brown and Forsythe's test of equal means, with clusters, or None.
+    """Test that all slices have one mean (Brown–Forsythe F* with clusters). None if it cannot be tested.
 
     None if no two slices have two clusters, or nothing varies.
 
@@ -98,7 +98,7 @@ def heterogeneity(d: FloatArray, slices: IntArray, clusters: IntArray) -> EqualM
 
 
 def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatArray:
-    """Return (S,) p-values that a slice's mean equals the mean of all other questions. NaN if not identified.
+    """Return (S,) p-values that a slice's mean equals the mean of all other questions. NaN if unknown.
 
     t of d̄_s − d̄_rest with CR2 over clusters and Satterthwaite's df. The slice's own part of the variance is no smaller
     than that of as many questions of average variance: a handful of right answers has none of its own, and is no proof
@@ -129,7 +129,7 @@ def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatAr
 
 
 def pooled_unit(by_slice: Joint) -> float:
-    """Return the variance of one question, with its clusters' effect: n_s V_s averaged over the slices by questions."""
+    """Return the variance of one question with its clustering: slice size × variance, averaged over slices."""
     keep = by_slice.identified
     n = by_slice.sizes[keep]
     V = np.einsum("gs,gs->s", by_slice.scores[:, keep], by_slice.scores[:, keep])
@@ -148,7 +148,7 @@ class Shrunken:
 
 
 def shrink(means: FloatArray, variances: FloatArray, level: float) -> Shrunken | None:
-    """Return empirical Bayes means for θ_s ~ N(μ, τ²), d̄_s ~ N(θ_s, V_s), None with fewer than four slices.
+    """Return empirical Bayes means and intervals of slices, shrunk to their mean [Morris]. None if fewer than 4.
 
     τ² by Morris' weighted moments [Morris, §5], shrinkage
     B_s = (S − 3)/(S − 1) V_s/(V_s + τ²), and intervals that know that μ and τ² are estimates.

@@ -122,7 +122,7 @@ _NONE = float("nan")
 
 
 def _with(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 0.5)) -> list[Answer]:
-    """Return two answers to each of three questions, with variations for one test case.
+    """Return a test case's answers: three questions with two answers each, varied by the arguments.
 
     The variations are another score of q2, clusters, and other answers to q3.
 
@@ -172,7 +172,7 @@ def check_adapter(
     expected: Mapping[tuple[str, ...], Sequence[float | None]] | None = None,
     models: Sequence[str] | None = None,
 ) -> None:
-    """Check that an adapter keeps what `harness_noise.io.protocol.Adapter` promises.
+    """Check that an adapter keeps the promises of `io.protocol.Adapter`. AssertionError lists the broken ones.
 
     `sniff` never raises and claims no file of another format; damaged files are refused with an `InputError` or read,
     never end in another exception, and garbage in one of several files is told of; a line separator within a prompt
@@ -224,7 +224,7 @@ class _Checked:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
 
     def copy(self, name: str) -> Path:
-        """Return the path of a copy of the place, without files that the adapter does not need."""
+        """Copy the file or folder under test into a subfolder `name`, and return the copy's path."""
         target = self.folder / name / self.place.name
         target.parent.mkdir(parents=True)
         return Path((shutil.copytree if self.place.is_dir() else shutil.copy)(self.place, target))
@@ -232,7 +232,7 @@ class _Checked:
     def promises(
         self, expected: Mapping[tuple[str, ...], Sequence[float | None]], models: Sequence[str] | None
     ) -> Iterator[str]:
-        """Yield broken promises of the checks that need no knowledge of the file's content."""
+        """Yield a text for each broken promise found by the checks that know nothing of the file's content."""
         yield from self.sniffing()
         yield from self.names(models)
         yield from self.scores(expected)
@@ -241,7 +241,7 @@ class _Checked:
             yield from check()
 
     def sniffing(self) -> Iterator[str]:
-        """Check that `sniff` recognises its own place, and answers for everything else."""
+        """Yield complaints unless `sniff` accepts its own files, rejects others and never raises."""
         odd = self.folder / "odd"
         (odd / "folder.json").mkdir(parents=True)
         (odd / "folder").mkdir()
@@ -265,7 +265,7 @@ class _Checked:
                 yield f"sniff: claims {path.name}, which is {owners[path]}'s"
 
     def names(self, models: Sequence[str] | None) -> Iterator[str]:
-        """Check that there is a run, and that everything in it, and the adapter, has a name of its own."""
+        """Yield complaints unless there is a run, and runs, questions and the adapter have proper names."""
         runs = self.once
         if not (getattr(self.adapter, "about", "") or type(self.adapter).__doc__ or "").strip():
             yield "the class of the adapter has no docstring, whose first line says what it reads"
@@ -287,7 +287,7 @@ class _Checked:
                     yield f"read: {part.task}: keys of questions that are empty or no strings"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
-        """Check that the answers of some questions are those of the file, in their order."""
+        """Yield complaints unless the scores of some questions are those expected, in order."""
         parts = [part for run in self.once for part in run.scores]
         holes: dict[str, int] = {}
         for (task, *metric, key), scores in expected.items():
@@ -310,7 +310,7 @@ class _Checked:
                 yield f"read: {task}, {part.metric}: {part.n_missing} answers without a score, of {holes[task]} or more"
 
     def native(self) -> Iterator[str]:
-        """Check that our mean is the one that the harness reports."""
+        """Yield a complaint if our mean differs from the mean that the harness reports."""
         from ...analysis.mean import analyze_run
         from ...settings import Settings
 
@@ -320,7 +320,7 @@ class _Checked:
                     yield f"read: {row.task}, {row.metric}: mean_mismatch: {row.mean} is not what the harness reports"
 
     def damage(self) -> Iterator[str]:
-        """Check that cut or garbage files are refused in words, or read, and that lost scores are reported."""
+        """Yield complaints if a cut or garbage file causes any error but InputError, or silent loss of scores."""
         copy = self.copy("cut")
         first = set(_of_each_kind(copy))
         for path in _files(copy):
@@ -340,7 +340,7 @@ class _Checked:
             path.write_bytes(whole)
 
     def separator(self) -> Iterator[str]:
-        """Check that a line separator inside a text, at which `str.splitlines` splits, changes no score."""
+        """Yield a complaint if a line separator (U+2028) inside a text changes any score."""
         copy = self.copy("separator")
         for path in _of_each_kind(copy):
             with suppress(UnicodeDecodeError):  # an archive, which has no lines
@@ -356,7 +356,7 @@ class _Checked:
             yield "read: a line separator (U+2028) within a text changes the scores"
 
     def again(self) -> Iterator[str]:
-        """Check that a run reads alike whenever and wherever it is read."""
+        """Yield complaints if a run reads differently when read again, copied, or with folders listed backwards."""
         twice = self.read()
         yield from _unlike("read again", self.once, twice, named=True)
         yield from _unlike("read from a copy", self.once, self.read(self.copy("copy")))
@@ -366,7 +366,7 @@ class _Checked:
             yield from _unlike("read with its folders listed in another order", self.once, runs)
 
     def elsewhere(self) -> Iterator[str]:
-        """Check that runs and names are the same in another process, whose strings have other hashes."""
+        """Yield complaints if runs read in another process, with other string hashes, differ."""
         what = "read by another process"
         with patch.dict(os.environ, PYTHONHASHSEED="20261122"), ProcessPoolExecutor(1, get_context("spawn")) as pool:
             try:
@@ -377,7 +377,7 @@ class _Checked:
         yield from _unlike(what, self.once, runs, named=True)
 
     def cases(self, write: Write) -> Iterator[str]:
-        """Check that each of `CASES` is read as every other adapter reads it."""
+        """Yield complaints for each of `CASES`, written by `write`, that is not read as it should be."""
         for number, case in enumerate(CASES):
             place = write(self.folder / f"case {number}", case.answers, case.native)
             if place is None:
@@ -391,7 +391,7 @@ class _Checked:
             yield from (f"{case.name}: {problem}" for problem in _unlike_case(case, runs))
 
     def missing(self) -> Iterator[str]:
-        """Check `missing="zero"`: an answer without a score is wrong."""
+        """Yield complaints unless `missing="zero"` scores missing answers 0 and changes no other score."""
         for old, new in _pairs(self.once, _runs(self.read_or_refused(missing="zero"))):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
@@ -401,7 +401,7 @@ class _Checked:
                 yield f"missing=zero: {old.task}, {old.metric}: other scores change"
 
     def selection(self) -> Iterator[str]:
-        """Check that reading only some tasks and metrics gives the same as leaving the others out."""
+        """Yield complaints if reading only some tasks differs from dropping the others afterwards."""
         for run in self.once:
             for part in run.scores[:3]:
                 wanted: dict[str, Any] = {"tasks": (part.task,), "metrics": (part.metric,), "scorers": (part.scorer,)}
@@ -410,7 +410,7 @@ class _Checked:
                 yield from _unlike(f"read {wanted}", [select(run, options)], [select(other, options) for other in less])
 
     def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
-        """Check `cluster`, `columns` and `factors` with an existing field, a missing one, `none` and `task`."""
+        """Yield complaints on `cluster`, `columns` or `factors` with an existing or a missing field."""
         plain: list[Checked] = [
             ({"cluster": "none"}, lambda part: part.clusters is None),
             ({"cluster": "task"}, lambda part: len(set(part.clusters or ())) == 1),
@@ -438,7 +438,7 @@ class _Checked:
                 yield f"{_said(options)}: the refusal does not say what is not there: {outcome}"
 
     def read_or_refused(self, **options: Any) -> list[Run] | InputError:
-        """Return the runs read with some options, or the refusal's error."""
+        """Read with these options. Return the InputError instead of raising it, if it has a text."""
         try:
             return self.read(**options)
         except InputError as error:
@@ -447,7 +447,7 @@ class _Checked:
             return error
 
     def in_parts(self) -> Iterator[str]:
-        """Check that parts can travel, keep their order, and together are the whole."""
+        """Yield complaints unless the adapter's parts can be pickled, keep their order and add up to the whole."""
         adapter: Any = self.adapter
         if not hasattr(adapter, "parts"):
             return
@@ -465,7 +465,7 @@ class _Checked:
         yield from _unlike("parts", self.once, [run for run in joined if isinstance(run, Run)])
 
     def writing(self) -> Iterator[str]:
-        """Check that writing twice gives the same files, whose runs are those that were read, or is refused."""
+        """Yield complaints unless writing twice gives equal files that read as before, or is refused."""
         from ...analysis.mean import analyze_run
         from ...settings import Settings
 
@@ -490,7 +490,7 @@ class _Checked:
 
 
 def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
-    """Yield in words how the runs read differ from the answers that a case asks for."""
+    """Yield how the runs that were read differ from what a test case demands, in words."""
     parts = [part for run in runs for part in run.scores]
     if case.values is None:
         if any(MISMATCH not in part.diagnostics for part in parts) or not (parts or any(run.skipped for run in runs)):
@@ -513,12 +513,12 @@ def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _all_scores(run: Run) -> list[list[float]]:
-    """Return the sorted scores of each metric, without the questions' names."""
+    """Return the sorted scores of each metric of a run, to compare without questions' names."""
     return [np.sort(part.values[~np.isnan(part.values)]).tolist() for part in run.scores]
 
 
 def _lost(whole: Sequence[Run], found: Sequence[Run]) -> bool:
-    """Return True if runs have fewer answers than the complete runs and no note reports the loss."""
+    """Return True if answers are missing compared to the whole runs and no note says so."""
     parts = ([part for run in runs for part in run.scores] for runs in (whole, found))
     n, left = (sum(np.isfinite(part.values).sum() + part.n_missing for part in of) for of in parts)
     told = {note for run in whole for note in run.notes}
@@ -534,12 +534,12 @@ def _files(place: Path) -> list[Path]:
 
 
 def _of_each_kind(place: Path) -> list[Path]:
-    """Return the first file of each file-name ending at a place."""
+    """Return the first file of each file-name ending in a folder."""
     return list({path.suffix: path for path in reversed(_files(place))}.values())
 
 
 def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
-    """Write small files of the package's formats and return the adapters that own them.
+    """Write small files of other adapters' formats. Return {path: adapter that owns it}.
 
     Score tables have none, as they are asked last."""
     owners = {}
@@ -558,7 +558,7 @@ def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
 
 @contextmanager
 def _listed(backwards: bool) -> Iterator[None]:
-    """List folders as another file system might: by the alphabet, or against it."""
+    """Within the block, list folders in alphabetical or reverse order, as other file systems might."""
     listdir, scandir = os.listdir, os.scandir
 
     class Entries(ExitStack):
@@ -586,7 +586,7 @@ def _said(options: Mapping[str, Any]) -> str:
 
 
 def _bare(run: Run) -> Run:
-    """Return the run without clusters, which may come from the analysis that was written."""
+    """Return the run without clusters, to compare it with one whose clusters were written by us."""
     return replace(run, scores=tuple(replace(part, clusters=None, cluster_spec=None) for part in run.scores))
 
 
@@ -604,7 +604,7 @@ def _measured(run: Run) -> list[Scores | CorpusScores]:
 
 
 def _facts(run: Run, *, named: bool) -> dict[str, Any]:
-    """Return words → fact, for facts in which two readings of one run must agree."""
+    """Return {description: value} of what two readings of one run must agree in."""
     facts: dict[str, Any] = {"another name": run.name if named else ""}
     facts |= {"other rows": [part.key for part in _measured(run)]}
     for part in _measured(run):
@@ -617,7 +617,7 @@ def _facts(run: Run, *, named: bool) -> dict[str, Any]:
 
 
 def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
-    """Yield in words every difference between two readings of the same runs, except in file paths."""
+    """Yield every difference between two readings of the same runs, in words. Paths may differ."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} instead of {[run.model for run in old]}"
         return

@@ -34,19 +34,19 @@ class InspectAdapter:
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Path]:
-        """Return the logs at `path`, and sets of shards. See `harness_noise.io.protocol.AdapterInParts`."""
+        """Return the paths of the logs at `path`, each set of shards as its folder."""
         from .finding import parts_in
 
         return parts_in(path) if path.is_dir() else [path]
 
     def read_part(self, part: Path, options: ReadOptions) -> PartRead:
-        """Return one log, or the folder of a set of shards."""
+        """Read one log, or the folder of a set of shards."""
         from .read import read_one
 
         return read_one(part, options)
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """Return one Run for each log, without copies of other logs and without earlier tries of retried logs."""
+        """Return one Run per log. Copies, and earlier tries of retried logs, are dropped with a note."""
         from .identity import joined
 
         return joined(found)

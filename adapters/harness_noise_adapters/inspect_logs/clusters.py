@@ -45,7 +45,7 @@ AUTO: dict[str, str] = {
 
 
 def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
-    """Return the known cluster of a task, if one of its samples has it."""
+    """Return the metadata field by which a known task's samples are clustered. None: unknown task, or absent."""
     spec = AUTO.get(bare(task))
     if spec is None:
         return None
@@ -68,7 +68,7 @@ Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
 
 
 def spec_for(spec: Spec | None, task: str) -> Spec | None:
-    """Return the part of a cluster SPEC that applies to a task, found by the task's full or bare name."""
+    """Return the part of a cluster SPEC for a task, found by its full or bare name, or None."""
     if isinstance(spec, FileSpec):
         return spec.for_task(task, bare(task))
     parsed = ClusterSpec.parse(spec)
@@ -94,7 +94,7 @@ class TaskClusters:
     _known: dict[tuple[Spec | None, bool], Clusters] = field(default_factory=dict)
 
     def labels(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return (n,) clusters of the samples by a SPEC of this task, None for the SPECs None and "none".
+        """Return ((n,) cluster labels of the samples, SPEC in words) by a SPEC. (None, None): no clusters.
 
         Args:
             spec: of the clusters.
@@ -137,7 +137,7 @@ class TaskClusters:
         return tuple(labels), words
 
     def labels_or_none(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return the clusters (see `labels`), None with a note if a sample lacks the field."""
+        """Return clusters like `labels`, but (None, None) with a note if a sample lacks the field."""
         try:
             return self.labels(spec, plain=plain)
         except InputError as error:
@@ -145,7 +145,7 @@ class TaskClusters:
             return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
-        """Return (clusters, open) of a run's samples. If `open`, a scorer's `stderr(cluster=…)` may name others.
+        """Return a run's clusters, and True if a scorer's own `stderr(cluster=…)` may still name others.
 
         Args:
             named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from
@@ -166,7 +166,7 @@ class TaskClusters:
         return (None, None), True
 
     def _of_template(self, spec: FileSpec) -> Clusters:
-        """Return (clusters, SPEC) of a template as the log of the live run holds them. Templates are not run again.
+        """Return clusters by a template as the log stores them, because templates from files are not run.
 
         If the log has none, it is unknown which questions belong together. They then form one cluster, which has no
         standard error.
@@ -183,23 +183,23 @@ class TaskClusters:
         return (UNKNOWN,) * len(self.keys), shown
 
     def auto_hint(self) -> Note:
-        """Return a note that the SPEC `auto` has found no clusters for the task."""
+        """Return the note that `cluster='auto'` found no clusters, with the samples' metadata fields."""
         fields = sorted({str(key) for doc in self.metadata[:100] for key in doc or {}})
         return no_cluster_known(self.task, fields)
 
 
 def is_auto(spec: Spec | None) -> bool:
-    """Return True if a SPEC asks for the table of known clusters (`auto`)."""
+    """Return True if a SPEC is `auto`, which looks clusters up in the table of known benchmarks."""
     return spec in ("auto", FileSpec("auto"))
 
 
 def is_unknown(labels: Sequence[str] | None) -> bool:
-    """Return True if all labels are the placeholder for clusters of a template that was not run."""
+    """Return True if all labels are the placeholder for clusters by a template that was not run."""
     return labels is not None and len(labels) > 0 and set(labels) == {UNKNOWN}
 
 
 def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
-    """Return the clusters that a stopped run took from the run it was compared with, as its record holds them.
+    """Return the clusters that a stopped run copied from its baseline, from its record. (None, None) without.
 
     Args:
         record: `noise` of the metadata of `results.early_stopping`, from any program.
@@ -212,7 +212,7 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
 
 
 def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
-    """Return the metadata fields that contain the clusters (`Scores.outer`), None without clusters.
+    """Return {metadata field: {cluster: its value}} for fields constant within clusters. None without clusters.
 
     `metadata` are the (n,) metadata of the samples.
     """

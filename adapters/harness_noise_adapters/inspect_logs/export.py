@@ -50,7 +50,7 @@ Placed = dict[int, dict[str | None, "Estimate"]]
 
 
 def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-    """Write the log at `path`, or all logs of a folder, under folder `out`.
+    """Write the logs at `path` again under `out` with error bars added. Return the paths written.
 
     Returns:
         The logs with noise in `out`, also those that were there already, with the same content; none for a log
@@ -83,7 +83,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
 
 
 def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
-    """Return (source, target) of the files in `folder` that were not exported and that `out` lacks.
+    """Return (source, target) of the other files in `folder`, to be copied unchanged to `out`.
 
     They are logs that are left out, `eval-set.json`, …, to be copied unchanged.
 
@@ -127,7 +127,7 @@ class _Change:
 
 
 def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | None:
-    """Return the changed header of a log, None if there is nothing to add or no results to add it to."""
+    """Return a log's header with our metrics added. None if there is nothing to add."""
     if not log.header.computed:
         return None
     native = _native_header(log.path, sources)
@@ -156,7 +156,7 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
 
 
 def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> Placed:
-    """Replace our metrics in the EvalScores by those of the estimates, and return where each estimate went."""
+    """Put the estimates into Inspect's results in place of our earlier metrics. Return where each one went."""
     by_key = {(row.task, row.scorer, row.metric): row for row in estimates}
     authors = inject.of_authors(results.scores)
     fresh: Placed = {}
@@ -179,7 +179,7 @@ def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> 
 
 
 def _put_labels(results: EvalResults, log: LogRun) -> None:
-    """Write the samples' clusters into the results if a template gave them.
+    """Store the samples' clusters in the results if they come from a template, which is not run on reading.
 
     A template is not run when the log is read.
     """
@@ -192,7 +192,7 @@ def _put_labels(results: EvalResults, log: LogRun) -> None:
 
 
 def _native_header(path: Path, sources: Unchanged) -> EvalLog:
-    """Return the header as Inspect reads it, and as its own functions write it again.
+    """Read a log's header with Inspect itself. Refuse a log that Inspect cannot read or that changed.
 
     Raises:
         InputError: Inspect is not installed, or does not take the log for one of its own, or it changed meanwhile.
@@ -218,7 +218,7 @@ def _native_header(path: Path, sources: Unchanged) -> EvalLog:
 
 
 def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
-    """Return True if `target` already holds the log `source` with these results.
+    """Return True if `target` already is the exported log with these results. Refuse any other file there.
 
     Raises:
         InputError: it is something else.
@@ -243,7 +243,7 @@ def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) 
 
 
 def _plain(results: EvalResults | None) -> str:
-    """Return Inspect's results as one JSON text, for comparison.
+    """Return Inspect's results as one JSON text with sorted keys, for comparison.
 
     Some versions of Inspect read the numbers of metadata as Decimal.
     """
@@ -251,7 +251,7 @@ def _plain(results: EvalResults | None) -> str:
 
 
 def _body(path: Path) -> Any:
-    """Return the parts of a log file that an export does not change, in a form that can be compared."""
+    """Return what an export does not change in a log file (samples), in a form that can be compared."""
     if path.suffix == ".json":
         data = load(path)
         return {key: value for key, value in data.items() if key not in CHANGED}
@@ -266,7 +266,7 @@ def _body(path: Path) -> Any:
 
 
 def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
-    """Return the header with a provenance edit that says what was added, by which version, with which settings."""
+    """Return the header with an edit record: what we added, our version and the settings."""
     from inspect_ai.log import MetadataEdit, ProvenanceData, edit_eval_log
 
     settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
@@ -276,7 +276,7 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
 
 
 def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchanged) -> None:
-    """Write another header into a copy of the log, and then put the copy in the log's place.
+    """Copy the log, replace its header in the copy, and put the copy in the target's place atomically.
 
     So a full disk cannot cost the log."""
     from inspect_ai.log import write_eval_log
@@ -289,7 +289,7 @@ def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchange
 
 
 def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sources: Unchanged) -> None:
-    """Replace the text of three top-level values and keep every other byte.
+    """Write a JSON log again with three top-level values replaced, every other byte unchanged.
 
     Args:
         source: the log as it is.
@@ -317,7 +317,7 @@ def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sourc
 
 
 def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> list[dict[str, Any]]:
-    """Return the JSON of the log's EvalScores with our metrics added and all else as the file has it.
+    """Return the JSON of the log's scores with our metrics added, all else as the file has it.
 
     They may have been written in any schema.
     """
@@ -340,7 +340,7 @@ def _indented(value: Any) -> str:
 
 
 def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Return the top-level names of a JSON object, each with the span of its value."""
+    """Yield (name, (start, end) of its value in the text) for each top-level name of a JSON object."""
     decoder = json.JSONDecoder()
     position = text.index("{") + 1
     while True:
@@ -358,7 +358,7 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
-    """Add our metrics to the log file of a finished run, in place.
+    """Add our metrics to a finished run's log file in place. Return the log and the analysis.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.

@@ -15,12 +15,12 @@ from ..records import JsonStream
 
 
 def logs_in(folder: Path) -> list[Path]:
-    """Return the logs in a folder and below it, oldest name first."""
+    """Return the paths of the logs in a folder and its subfolders, sorted by name."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path) and is_inside(path))
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """Return the logs in a folder and below it. For a set of shards (`NAME.shards/K/*.eval`) return its folder."""
+    """Return the paths of the logs below a folder. A set of shards (`NAME.shards/K/*.eval`) is its folder."""
     parts: dict[Path, None] = {}
     for log in logs_in(folder):
         place = log.parent.parent
@@ -30,7 +30,7 @@ def parts_in(folder: Path) -> list[Path]:
 
 
 def is_log(path: Path) -> bool:
-    """Return True for a log, by name for `.eval`, by its first keys for `.json`."""
+    """Return True if a file is an Inspect log: by ending for `.eval`, by its first keys for `.json`."""
     if path.name.startswith("."):
         return False
     if path.suffix != ".json":
@@ -67,7 +67,7 @@ _SCANNED = 1 << 22
 
 
 def _ends_with_eval(file: BinaryIO) -> bool:
-    """Return True if the last bytes of a JSON file contain the key `eval` with an object.
+    """Return True if the key `eval` is in the last bytes of a JSON file, after many samples.
 
     The samples before it are too many to look through.
     """
@@ -76,7 +76,7 @@ def _ends_with_eval(file: BinaryIO) -> bool:
 
 
 def _has_eval(start: bytes) -> bool:
-    """Return True if an object that begins here has only names of a log, among them `eval` with an object as value."""
+    """Return True if the JSON object that begins here has only keys of a log and one is `eval`."""
     stream = JsonStream([start])
     with suppress(ValueError):  # cut, or no JSON
         for name in stream.members():

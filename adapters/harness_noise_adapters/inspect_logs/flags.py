@@ -34,7 +34,7 @@ _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
 
 def refuse(error: Exception) -> NoReturn:
-    """Raise an error of which Inspect shows only the sentence, without the traceback through our code."""
+    """Raise an error without our traceback, so that Inspect shows its sentence only."""
     _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
     raise error.with_traceback(None) from None
 
@@ -62,7 +62,7 @@ class Flag:
 def flag(
     metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ, *, of_file: bool = False
 ) -> Flag | None:
-    """Return the noise flag with its settings from a task's metadata or the environment, None if the flag is off.
+    """Return the settings for error bars in a run, from its metadata or environment variables. None if off.
 
     Args:
         metadata: of the task, over those of the run.
@@ -97,7 +97,7 @@ def flag(
 
 
 def _measures(value: Any) -> tuple[str, ...]:
-    """Return the names of measures from a list, or from a text that separates them with commas.
+    """Parse the names of measures from a list or a comma-separated text. Refuse unknown ones.
 
     Raises:
         InputError: one that a log does not have of every answer.
@@ -109,12 +109,12 @@ def _measures(value: Any) -> tuple[str, ...]:
 
 
 def asks_less(metadata: Mapping[str, Any] | None) -> bool:
-    """Return True if the metadata hold an option by which a run may ask less than everything."""
+    """Return True if metadata hold an option that makes a run ask fewer than all questions."""
     return bool(_written(metadata or {}, ASKING))
 
 
 def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
-    """Return a hint on a metadata name that is nearly the name of an option, None if there is none.
+    """Return a hint on a metadata name that is nearly one of our options. None if there is none.
 
     A task may have metadata of its own that begin like ours, so only what is nearly a name of ours is taken for it,
     and, where the flag is off, only what would ask less.
@@ -142,7 +142,7 @@ def _written(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any
 
 
 def cluster_text(value: Any) -> str:
-    """Return a cluster SPEC in the form for metadata: text, or a mapping {task: SPEC}."""
+    """Return a cluster SPEC from metadata as text: a mapping {task: SPEC} becomes "task=SPEC,…"."""
     if isinstance(value, Mapping):
         return ",".join(f"{task}={spec}" for task, spec in value.items())
     return "none" if value is False else str(value)

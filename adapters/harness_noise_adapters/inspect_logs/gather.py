@@ -70,7 +70,7 @@ class AnswerGrid(AnswerPlaces):
 
 
 def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
-    """Return the rows and columns of N answers in the (n, K) table of questions and repeats.
+    """Arrange N answers in an (n, K) table of questions by repeats, from their question ids and epochs.
 
     Args:
         ids: (N,) of the questions.
@@ -109,7 +109,7 @@ class Numbers:
 
 
 def numbers(values: Sequence[Any]) -> Numbers:
-    """Convert as Inspect does: C 1, P 0.5, I and N 0, booleans, numbers, yes/no, numeric text."""
+    """Convert values to numbers as Inspect does: C 1, P 0.5, I and N 0, yes/no, booleans, numerals."""
     if (plain := numbers_of(values)) is not None:
         return Numbers(plain, 0)
     if {*map(type, values)} <= {str, type(None)}:
@@ -123,12 +123,12 @@ def numbers(values: Sequence[Any]) -> Numbers:
 
 
 def _number(value: Any) -> float | None:
-    """Return a score value as a number, NaN for no score, None for a word, a list or a dictionary."""
+    """Convert a score value to a number. NaN for None, and None for a word, a list or a dictionary."""
     return number_of(value, _of_text)
 
 
 def _of_text(text: str) -> float | None:
-    """Return the number of a grade, of yes or no, or of a numeral, None for another word."""
+    """Convert a grade (C, P, I, N), yes/no or a numeral to a number. None for any other word."""
     grade = _WORDS.get(text, _YES_NO.get(text.lower()))
     if grade is not None:
         return grade
@@ -140,7 +140,7 @@ def _of_text(text: str) -> float | None:
 
 
 def _is_verdict(value: Any) -> bool:
-    """Return True if a value is a grade (C, P, I, N), yes or no, true or false, or None."""
+    """Return True if a value is a grade (C, P, I, N), yes or no, a boolean, or None."""
     word = isinstance(value, str) and (value in _WORDS or value.lower() in _YES_NO)
     return value is None or isinstance(value, bool) or word
 
@@ -152,7 +152,7 @@ _WITH_K = re.compile(r"(?:pass_at|pass_k|at_least)_([0-9]+)")
 
 
 def of_single_answers(reducer: str) -> Reduce | None:
-    """Return a function that applies a reducer to one repeat per question, None if the reducer needs more.
+    """Return what a reducer does to one repeat per question, as a function. None if it needs several.
 
     One repeat is reduced to the score itself, or to 1 if the score reaches 1 and 0 if not.
 
@@ -179,7 +179,7 @@ _OWN_CODE = "a metric of the task's own code, which is not known as a mean of th
 
 
 def _inner(metric: NativeMetric) -> str:
-    """Return the name of the metric that `aggregate(KEY, agg=METRIC)` applies to a key, "" for any other metric."""
+    """Return the name of the METRIC within `aggregate(KEY, agg=METRIC)`. "" for any other metric."""
     agg = metric.params.get("agg")
     return str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
 
@@ -190,7 +190,7 @@ def _is_spread(metric: NativeMetric) -> bool:
 
 
 def _is_single(metric: NativeMetric) -> bool:
-    """Return True if a native metric is one value for all samples, not a spread, ours, or one group's value.
+    """Return True if a native metric is one value over all samples, and not a spread, ours or per group.
 
     Of `grouped()` the value over all groups does.
     """
@@ -200,7 +200,7 @@ def _is_single(metric: NativeMetric) -> bool:
 
 
 def _values(es: ScoreRow) -> list[str]:
-    """Return the names of an EvalScore's native metrics, without ours and without spreads.
+    """Return the names of a score's native metrics, without ours and without standard errors.
 
     They may be of any group.
     """
@@ -208,7 +208,7 @@ def _values(es: ScoreRow) -> list[str]:
 
 
 def own_cluster(es: ScoreRow, key: str | None = None) -> str | None:
-    """Return the key of the samples' metadata by which an EvalScore's own `stderr(cluster=KEY)` or `ci` is clustered.
+    """Return the metadata key that a score's own `stderr(cluster=KEY)` names. None if it is not unique.
 
     None where it names none, or several, or has an unclustered one, too.
     """
@@ -218,12 +218,12 @@ def own_cluster(es: ScoreRow, key: str | None = None) -> str | None:
 
 
 def named_clusters(es: ScoreRow) -> set[str]:
-    """Return the cluster keys that an EvalScore's own standard errors and intervals name."""
+    """Return all metadata keys by which a score's own standard errors are clustered."""
     return {cluster for _, cluster in _errors(es) if cluster is not None}
 
 
 def _errors(es: ScoreRow) -> Iterator[tuple[str | None, str | None]]:
-    """Yield (dictionary key, cluster) of each of Inspect's own standard errors and intervals in an EvalScore."""
+    """Yield (dictionary key or None, cluster key or None) of each of a score's own standard errors."""
     for metric in es.metrics.values():
         agg, params = metric.params.get("agg"), metric.params
         of, name = None, metric.group or metric.name
@@ -265,7 +265,7 @@ class TaskAnswers:
         return self.log.header.status == "cancelled" or not self.log.header.computed
 
     def reduce(self, es: ScoreRow) -> Reduce | None:
-        """Return the function from an EvalScore's (n, K) scores to one value per question, None for a mean.
+        """Return the function from (n, K) scores to one value per question that a reducer is. None: the mean.
 
         With several repeats the log holds these values. None is for the mean over repeats, and for a log without such
         values.
@@ -279,7 +279,7 @@ class TaskAnswers:
         return None if read.words or not reduced else lambda _: read.values.copy()
 
     def makes_other_scores(self, es: ScoreRow) -> bool:
-        """Return True if an EvalScore's reducer makes another score of a single answer: a threshold, of graded ones."""
+        """Return True if a reducer changes even single scores, as a threshold on graded ones does."""
         reduce, values = self.reduce(es), self.log.answers.column(es.scorer) or self.log.answers.column(es.name)
         if reduce is None or values is None or self.grid.repeats > 1:
             return False
@@ -325,7 +325,7 @@ class GatheredMeans:
 
 
 def gather(task: TaskAnswers) -> GatheredMeans:
-    """Return the Scores of every mean over repeats and questions that the EvalScores report."""
+    """Return scores for every mean over questions that the log reports, and what was skipped and why."""
     header = task.log.header
     out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
     others = {i for i, es in enumerate(header.scores) if task.makes_other_scores(es)}
@@ -345,7 +345,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
 
 
 def _labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
-    """Return EvalScore number → the label of the EvalScore's row.
+    """Return {index of a log's score row: its name in our results}, distinct where reducers differ.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
     first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
@@ -395,7 +395,7 @@ class _Part:
 
 
 def _not_numbers(values: FloatArray) -> str | None:
-    """Return why the values of a part have no mean, or None if they have one."""
+    """Return why these values have no mean (infinite, or no number), None if they have one."""
     if is_infinite(values):
         return INFINITE
     return "no sample has a score that is a number" if np.isnan(values).all() else None
@@ -445,23 +445,23 @@ class _Native:
         return self.reduce is not None and self.task.grid.repeats > 1
 
     def table(self, values: FloatArray) -> FloatArray:
-        """Return (n, K) scores of N answer values, or (n, 1) if a reducer makes one value of a question's repeats."""
+        """Return the (n, K) scores of N values, or (n, 1) if a reducer makes one value per question."""
         table = self.task.grid.fill(values)
         return table if self.reduce is None else self.reduce(table)[:, None]
 
     def mean_of(self, column: Raw) -> float | None:
-        """Return the mean of N raw values as Inspect reports it, None if they are not numbers."""
+        """Return the mean of N raw values as Inspect would report it. None if they are not numbers."""
         read = numbers(column)
         return None if read.words or not np.isfinite(read.values).any() else mean_of_questions(self.table(read.values))
 
     def skip(self, called: str, metrics: Sequence[str], reason: str) -> None:
-        """Record native metrics as skipped, under the first one's name or the name of the EvalScore's first metric."""
+        """Record native metrics as skipped, with the reason."""
         name = next(iter(metrics or self.es.metrics), "")
         value = finite(self.es.metrics[name].value) if name else None
         self.out.skipped.append(Skipped(self.task.name, name, called, reason, value))
 
     def gather(self) -> None:
-        """Append the means of this EvalScore to `out`, with skipped metrics and reasons."""
+        """Add the means of this score row to `out`, with skipped metrics and reasons."""
         task, out, parts = self.task, self.out, self.parts()
         grouped = self.grouped(parts)
         out.grouped += grouped
@@ -487,7 +487,7 @@ class _Native:
                     self.skip(self.label, (name,), _OWN_CODE)
 
     def grouped(self, parts: Sequence[_Part]) -> list[MeanOfGroups]:
-        """Return the EvalScore's means over groups of samples in which all groups weigh the same."""
+        """Return the row's means over groups of samples, if a metric weights all groups equally."""
         plain = parts[0] if len(parts) == 1 and parts[0].key is None else None
         found = [name for name, metric in self.es.metrics.items() if is_mean_of_groups(metric)]
         if plain is None or not found:
@@ -501,7 +501,7 @@ class _Native:
         return [mean for mean in each if mean is not None]
 
     def parts(self) -> list[_Part]:
-        """Return the means that the EvalScore may report, or one part that is `refused` if there is no mean."""
+        """Return candidates for the means that the row may report, or one that is `refused`, with the reason."""
         es, column = self.es, self.task.log.answers.column
         values = column(es.scorer)
         dictionaries = values is not None and dict in set(map(type, values))
@@ -519,7 +519,7 @@ class _Native:
         return [_Part(values, (*usual, *single), usual[0] if usual else None)]
 
     def _of_dictionaries(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return parts for the dictionary keys whose means are native metrics, or for all keys if one is unexplained.
+        """Return candidates for scores that are dictionaries: the keys whose mean is a native metric, or all.
 
         A native metric is unexplained if it is not the mean of one key.
         """
@@ -533,7 +533,7 @@ class _Native:
         return parts or [_Part(None, refused=_NO_SCORE)]
 
     def _keyed(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return parts for the dictionary keys whose mean equals a native metric.
+        """Return candidates for the dictionary keys whose mean equals a native metric.
 
         A key comes once, with the first such metric.
         """
@@ -563,7 +563,7 @@ class _Native:
         return list(out.values())
 
     def _other_keys(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return parts for dictionary keys whose mean no native metric is known to be.
+        """Return candidates for dictionary keys whose mean equals no native metric.
 
         A native value that is the mean of one only is said.
         """
@@ -583,7 +583,7 @@ class _Native:
         return [_Part(columns[key], key=key, like=tuple(like[key])) for key in keys]
 
     def unexplained(self, parts: Sequence[_Part], means: Sequence[str]) -> list[str]:
-        """Return the names of native metrics that are not a mean of the scores.
+        """Return the names of native metrics that are not the mean of any of these scores.
 
         Beside one that is, those of categories are left out.
 
@@ -603,7 +603,7 @@ class _Native:
         ]
 
     def _compared(self, part: _Part, values: FloatArray) -> _Compared:
-        """Return our mean compared with the native metric that may equal it.
+        """Compare our mean with the native metrics, and return which one it equals, if any.
 
         For a cancelled run the two need not be of the same answers.
 
@@ -625,7 +625,7 @@ class _Native:
         return _Compared(ours, metric, finite(value), agrees, beside, names)
 
     def _refuted(self, read: Numbers, compared: _Compared) -> str | None:
-        """Return the reason why our mean of the scores cannot be what Inspect reports, None without one."""
+        """Return why our mean cannot be the one that Inspect reports, None if it can."""
         if read.words and not compared.agrees:
             return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
         if math.isnan(compared.ours):
@@ -635,7 +635,7 @@ class _Native:
         return None
 
     def mean(self, part: _Part, key: str | None, called: str) -> GatheredMean | str:
-        """Return the mean of one part of an EvalScore, or the reason why there is none."""
+        """Return the scores of one candidate, or the reason why it has no mean."""
         task = self.task
         if part.values is None:
             return part.refused or _NO_SCORE
@@ -696,7 +696,7 @@ class _Native:
         return GatheredMean(scores, self.index, key, compared.beside and bool(part.metrics), explains, of_answers)
 
     def _note_zeros(self, read: Numbers, called: str) -> None:
-        """Add a note on answers that score 0 because they are not numbers or because no answer was read.
+        """Add notes on answers that score 0 because their value is no number, or no answer was parsed.
 
         They are no numbers, or the scorer names no answer that it has read, although it names others.
 
@@ -713,7 +713,7 @@ class _Native:
             self.out.notes.append(empty_answers([(f"{self.task.name} {called}", int(zero.sum()), blank)]))
 
     def _before_the_end(self, compared: _Compared, called: str) -> _Compared:
-        """Return the comparison without the native value, if the run was cancelled and the value is an earlier one."""
+        """Drop the native value of a cancelled run if it was computed before the last answers."""
         metric, task = compared.metric, self.task
         if not (task.cancelled and task.log.header.computed and metric is not None and not compared.agrees):
             return compared
@@ -729,12 +729,12 @@ class _Native:
         self.out.notes.append(Note(code, f"{called}: {text}").of(self.task.name))
 
     def _causes(self, lost: BoolArray) -> dict[int, str]:
-        """Return answer number → the cause of a missing score, for the causes that the log gives."""
+        """Return {answer number: cause of its missing score} where the log names a cause."""
         rows = enumerate(self.task.log.answers.rows.values())
         return {i: why for i, row in rows if lost[i] and (why := row.why(self.es.scorer))}
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
-        """Return the clusters of the scorer's own stderr if none were named before, else the task's clusters."""
+        """Return the clusters that the scorer's own stderr names if none were set, else the task's."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
         if own is None or (by_key := self.task.task_clusters.labels_or_none(FileSpec(own), plain=True))[0] is None:
             return self.out.clusters
@@ -742,7 +742,7 @@ class _Native:
         return by_key
 
     def _gradings(self, part: _Part, absent: BoolArray) -> Gradings | None:
-        """Return the texts that a scorer graded and its further verdicts, None if nothing is known.
+        """Return the texts that a scorer graded, with its repeated and edited verdicts. None if unknown.
 
         None where nothing is known.
 
@@ -753,7 +753,7 @@ class _Native:
         es, places, log = self.es, self.task.grid, self.task.log
 
         def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
-            """Return (n, K, V) of V columns. None without any, or where they are no numbers."""
+            """Return V columns as an (n, K, V) table. None if there are none or they are not numbers."""
             read = [numbers(_of_key(column, es.name if part.key is None else part.key)) for column in columns]
             if not read or any(values.words for values in read):
                 return None
@@ -774,12 +774,12 @@ class _Native:
 
 
 def _of_key(values: Iterable[Any], key: str) -> Raw:
-    """Return (N,) values with every dictionary replaced by its value of one key."""
+    """Return N values, with each dictionary replaced by its value at one key."""
     return [value.get(key) if isinstance(value, dict) else value for value in values]
 
 
 def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
-    """Return one key's value from each of N dictionaries.
+    """Return one key's value from each of N dictionaries. A missing key gives 0 (`zero`) or None.
 
     A missing key gives 0 or None, a value that is no dictionary None."""
     filler = 0.0 if zero else None
@@ -790,7 +790,7 @@ def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
 
 
 def _all_equal(values: FloatArray) -> bool:
-    """Return True if all scores that are numbers are equal, or if none is a finite number."""
+    """Return True if all finite scores are equal, or there are none."""
     return bool(np.nanmin(values) == np.nanmax(values)) if np.isfinite(values).any() else True
 
 
@@ -800,7 +800,7 @@ def _short(value: object) -> str:
 
 
 def too_few(codes: Collection[str]) -> str | None:
-    """Return the sentence that there are too few units for a standard error, None if there are enough.
+    """Return a sentence that there are too few questions or clusters for a standard error, None if enough.
 
     `codes` are the diagnostics of an estimate.
     """
@@ -809,7 +809,7 @@ def too_few(codes: Collection[str]) -> str | None:
 
 
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
-    """Return metric name → noise of the mean of un-reduced scores, and a reason if there is no standard error.
+    """Return {metric name: value} of the noise of raw scores, and why there is no standard error, or None.
 
     If the total is less than the prediction noise, the negative data variance that makes it so is among them.
 

@@ -33,24 +33,24 @@ class MeanOfGroups:
 
 
 def of_each_group(metric: NativeMetric) -> str:
-    """Return the name of the metric that `grouped` computes per group, "" if the metric is not `grouped`."""
+    """Return the name of the metric that `grouped(METRIC, …)` computes per group, "" if it is not `grouped`."""
     inner = metric.params.get("metric")
     return str(inner.get("name", "")) if isinstance(inner, Mapping) and "group_key" in metric.params else ""
 
 
 def is_over_groups(metric: NativeMetric) -> bool:
-    """Return True if a native metric is the single value of `grouped` over all groups."""
+    """Return True if a native metric is the one value of `grouped` over all groups together."""
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
 def is_mean_of_groups(metric: NativeMetric) -> bool:
-    """Return True if a native metric is the mean of the groups' means (`grouped(mean(), …, all="groups")`)."""
+    """Return True if a native metric is the unweighted mean of the groups' means."""
     means = bare(of_each_group(metric)) in _MEANS
     return is_over_groups(metric) and metric.params.get("all") == "groups" and means
 
 
 def group_keys(metrics: Mapping[str, NativeMetric]) -> list[str]:
-    """Return the metadata keys by which `grouped` metrics group the samples."""
+    """Return the metadata keys by which `grouped` metrics group samples."""
     keys = [metric.params.get("group_key") for metric in metrics.values()]
     return [key for key in keys if isinstance(key, str)]
 
@@ -64,7 +64,7 @@ def of_groups(
     index: int,
     final: bool,
 ) -> MeanOfGroups | None:
-    """Return the group of tasks whose equally weighted mean a native metric is, or None.
+    """Return a group of tasks, one per group of samples, whose mean is this native metric. None if it is not.
 
     None if a sample has no group, or our mean differs from the native value.
 
@@ -96,7 +96,7 @@ def of_groups(
 
 
 def _of_group(whole: Scores, label: str, rows: Sequence[int], metric: str) -> Scores:
-    """Return the scores of one group of samples, as a task of its own."""
+    """Return the scores of one group of samples as a task "TASK: GROUP"."""
     questions = whole.questions.at(rows)
     if questions.inputs is not None:  # two groups may ask one thing, which makes them no clusters of one task
         questions = replace(questions, inputs=tuple(f"{label}: {words}" for words in questions.inputs))

@@ -53,7 +53,7 @@ _runs: dict[str, list[Live]] = {}
 
 
 def task_start(data: TaskStart, flag: Flag | None) -> None:
-    """Make a task whose flag is on the current one, and wrap Inspect's functions that compute results."""
+    """Register the task that starts if its flag is on, so that its results get error bars."""
     if flag is None:
         current.set(None)
     else:
@@ -61,7 +61,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
 
 
 def begin(spec: EvalSpec, flag: Flag) -> Live:
-    """Wrap Inspect's functions, and return the live task that is current from now on."""
+    """Register a running task, and wrap Inspect's functions that compute results. Return the task."""
     install()
     live = Live(spec, flag)
     _runs.setdefault(spec.run_id, []).append(live)
@@ -70,13 +70,13 @@ def begin(spec: EvalSpec, flag: Flag) -> Live:
 
 
 def install() -> bool:
-    """Wrap Inspect's functions so that results get our metrics. Return False if those of running tasks do not."""
+    """Wrap Inspect's functions so that results get our metrics. False if running tasks cannot be reached."""
     private.wrap_rescoring(renew)
     return private.wrap_results(_add_results, _not_added)
 
 
 def refused(spec: EvalSpec, on: Flag) -> str | None:
-    """Return why the task that starts here, with the flag on, must not start.
+    """Return why a task that starts with the flag on must not run (wrong clusters, no stopping). None: it may.
 
     Where it is to ask less, Inspect will ask us.
 
@@ -105,7 +105,7 @@ def task_off() -> None:
 
 
 def to_say(text: str) -> bool:
-    """Keep a sentence about the current task for its end, and return False if no task with the flag is running."""
+    """Keep a sentence to print at the current task's end. Return False if no task with the flag runs."""
     live = current.get()
     if live is not None:
         live.to_say.append(text)
@@ -128,7 +128,7 @@ def _no_error_bars(live: Live, error: BaseException) -> None:
 
 
 def sample_end(data: SampleEnd) -> None:
-    """Keep the scores of an answer that has been logged."""
+    """Keep the scores of a sample that has just been logged, in case the run is cancelled."""
     live, sample = current.get(), data.sample
     if live is None or live.spec.config.log_samples is False or interrupted(sample.error, sample.scores):
         return
@@ -136,7 +136,7 @@ def sample_end(data: SampleEnd) -> None:
 
 
 def _cancelled() -> bool:
-    """Return True if the results are being computed because the run was cancelled."""
+    """Return True if results are being computed because the run was cancelled."""
     from anyio import get_cancelled_exc_class
 
     try:
@@ -146,7 +146,7 @@ def _cancelled() -> bool:
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
-    """Return the logged answers of a cancelled run that are not among `scores`.
+    """Return the logged answers of a cancelled run that Inspect's own results leave out.
 
     Empty where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
@@ -167,7 +167,7 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
 
 
 def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> LogFile:
-    """Return a running task's scores and results in the form in which its log would be read.
+    """Return a running task's scores and results in the form of a log that was read.
 
     Args:
         live: the task.
@@ -184,7 +184,7 @@ def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, 
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> list[str]:
-    """Append our metrics to the results of a running task.
+    """Add our metrics to a running task's results. Return sentences of warning.
 
     They are those that an export of its log would append.
 
@@ -204,7 +204,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
 
 
 def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]:
-    """Return the estimates of a run's scores and groups, and the messages of those that were refused.
+    """Return estimates of a run's scores and groups, each by itself, and the messages of those refused.
 
     A refusal leaves the other scores' estimates as they are.
     """
@@ -221,14 +221,14 @@ def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]
 
 
 def _place(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
-    """Append estimates to the EvalScores that they belong to, and return sentences for the user."""
+    """Add estimates to the score rows that they belong to. Return sentences for the user."""
     parts = insert(results, read, estimates)
     live.placed = [(row, results.scores[index]) for index, part in parts.items() for row in part.values()]
     return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.placed])]
 
 
 def _left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Return a sentence for each EvalScore that gets none of our metrics, with the reason."""
+    """Return a sentence for each score row that gets no error bars, with the reason."""
     task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
     out = list(read.gathered.unreadable)
     reproduced = {mean.index for mean in means if mean.reproduced}
@@ -260,7 +260,7 @@ def _remarks(task: str, estimates: Sequence[Estimate]) -> list[str]:
 
 
 async def task_end(data: TaskEnd) -> None:
-    """Add what is missing at the end of a task, and warn.
+    """At a task's end, add our metrics if that has not happened yet, and print warnings.
 
     The public route is used if the wrapper was passed by, or for tokens and times, which only the log has of every
     answer.
@@ -291,7 +291,7 @@ async def task_end(data: TaskEnd) -> None:
 
 
 def run_end(data: RunEnd) -> None:
-    """Print the closing lines of the run and the warnings of tasks that had no regular end."""
+    """At a run's end, print closing lines, and the warnings of tasks that ended irregularly."""
     lives = _runs.pop(data.run_id, [])
     for live in lives:
         _warn(live)
@@ -303,7 +303,7 @@ def run_end(data: RunEnd) -> None:
 
 
 def _warn(live: Live) -> None:
-    """Warn about a task, in one message."""
+    """Log all warnings of a task as one message, once."""
     if warnings := dict.fromkeys([*live.warnings, *live.to_say]):
         logger.warning("noise: %s", "; ".join(warnings))
         live.warnings.clear()
@@ -311,7 +311,7 @@ def _warn(live: Live) -> None:
 
 
 def renew(log: EvalLog, results: Any, scores: Any) -> None:
-    """Add our metrics to a log that is scored again, if its run or an export had added them before."""
+    """Add our metrics to a log that Inspect scores again, if it had them before."""
     on = private.flag_of(log)
     if on is None or not results.scores:
         return
@@ -324,7 +324,7 @@ def renew(log: EvalLog, results: Any, scores: Any) -> None:
 
 
 def full_benchmark(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Estimate the whole benchmark from the part that was asked, with the references (`noise_complete`).
+    """Estimate the whole benchmark from the subset asked, and add it to results. Return notes.
 
     The estimates go into the record of the stopping, and beside the scores that they are of.
 
@@ -370,7 +370,7 @@ REASON = "data var. < 0"
 
 
 def shorten(results: EvalResults, log: EvalLog) -> None:
-    """Shorten our metrics in the `results` that Inspect's panel shows, while `log` keeps all of them."""
+    """Shorten our metrics for Inspect's screen in `results`, keeping all of them in `log`."""
     from inspect_ai.util import display_type
     from rich import get_console
 
@@ -383,7 +383,7 @@ def shorten(results: EvalResults, log: EvalLog) -> None:
 
 
 def shown_scores(scores: Sequence[EvalScore], width: int) -> list[EvalScore]:
-    """Return copies of the EvalScores for a terminal of this width, with short names if the full ones do not fit."""
+    """Return copies of the score rows with short metric names if full ones are too wide for a terminal."""
     whole = [_with_reasons(es) for es in scores]
     rows = [whole[i : i + SIDE_BY_SIDE] for i in range(0, len(whole), SIDE_BY_SIDE)]
     if all(sum(map(_width, row)) + FRAME <= width for row in rows):
@@ -420,7 +420,7 @@ def _short(es: EvalScore) -> EvalScore:
 
 
 def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None], step: str) -> None:
-    """Print a line per task at the end of a run, a line per task that stopping rules looked at, and the next step."""
+    """Print at a run's end a line per task, a line on each look, and the next step."""
     from inspect_ai.util import display_type
     from rich.console import Console
     from rich.text import Text
@@ -444,7 +444,7 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
 
 
 def next_step(lives: Sequence[Live]) -> str:
-    """Return advice on what to do next with the logs of a run, with the command for the first log that has it."""
+    """Return a sentence on what to do next, with a command for the first log."""
     early = [live for live in lives if live.stopper is not None and _stopped_early(live.stopper.sequential)]
     decided = [live for live in early if live.stopper.asking.against is not None]
     which = "this run" if len(lives) == 1 else "the first run"
@@ -461,12 +461,12 @@ def _stopped_early(sequential: Sequential | None) -> bool:
 
 
 def _log(lives: Sequence[Live]) -> str:
-    """Return the first known log as it is typed, LOG if no log is known."""
+    """Return the first known log's path as typed in a shell, "LOG" if none is known."""
     return next((_typed(live.location) for live in lives if live.location), "LOG")
 
 
 def _typed(place: str | os.PathLike[str]) -> str:
-    """Return a path or URL for a shell, from the working directory if it lies there."""
+    """Return a path or URL quoted for a shell, relative if it lies below the working directory."""
     text = os.fspath(place)
     near = os.path.relpath(text) if Path(text).is_absolute() else text
     return shlex.quote(text if near.startswith(os.pardir) else near)

@@ -38,7 +38,7 @@ PART = "not_a_random_part"
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
-    """Return a 64-bit hash that identifies one scored answer, equal for a copy of the answer.
+    """Return a 64-bit hash of a scored answer, equal for copies of it in other logs. b"" without scores.
 
     b"" where it has no scores.
 
@@ -62,7 +62,7 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
 
 
 def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
-    """Return a hash of the scores of some questions that does not depend on the order of questions or answers.
+    """Return a hash of questions' scores in which the order of questions and answers does not matter.
 
     Args:
         keys: (n,) ids.
@@ -73,7 +73,7 @@ def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
 
 
 def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
-    """Return True if the log's scores still have the fingerprint with which a decision was made.
+    """Return True if the scores still have the fingerprint stored when the run was stopped, or none is stored.
 
     A decision without a fingerprint is believed.
 
@@ -91,7 +91,7 @@ def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
 
 
 def late_answers(late: Sequence[Any], ids: Sequence[str], K: int) -> BoolArray:
-    """Return (n, K) True for a log's answers that arrived too late for the decision.
+    """Return (n, K) True for answers that came too late for the decision, from [id, epoch] pairs.
 
     Args:
         late: [id, epoch] of each, or a question's id.
@@ -108,7 +108,7 @@ def late_answers(late: Sequence[Any], ids: Sequence[str], K: int) -> BoolArray:
 
 
 def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
-    """Return the fingerprint of some scores without the answers that arrived too late for the decision."""
+    """Return the fingerprint of scores without the answers that came too late for the decision."""
     without = late_answers(late, part.questions.keys, part.values.shape[1])
     kept = np.flatnonzero(~without[:, 0]).tolist()  # a question whose first answer came too late has no other
     values = np.where(without, np.nan, part.values)
@@ -116,12 +116,12 @@ def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
 
 
 def marks(hashes: Sequence[bytes]) -> bytes:
-    """Return the hashes of a log's answers, see `mark`, sorted."""
+    """Return the sorted hashes of a log's answers as bytes."""
     return np.sort(np.frombuffer(b"".join(hashes), np.uint64)).tobytes()
 
 
 def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
-    """Return the runs of a folder's logs without duplicates of the same answers, and the errors of unusable logs.
+    """Return the runs of a folder's logs without copies and earlier tries, and the errors.
 
     Args:
         parts: what reading each gave; `PartRead.about` is a `LogIdentity`, None for a log that was not asked for.
@@ -142,7 +142,7 @@ def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
 
 
 def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """Return shard folder → a sentence, for sets of shards that a complete log next to them was merged from."""
+    """Return {shard folder: sentence} for shards that a complete log next to them contains."""
     whole = {
         about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
     }
@@ -154,7 +154,7 @@ def _merged(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 
 def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """Return log → a sentence, for logs that ended early although another log of the same evaluation is complete."""
+    """Return {log: sentence} for logs that ended early although another log of the eval is complete."""
     whole = {(about.eval_key[0], *about.eval_key[2:]): about.path for _, about in logs if about.complete}
     return {
         about.path: f"{about.path}: ended before Inspect computed its results, but {there} did not"
@@ -164,7 +164,7 @@ def _broken(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
 
 
 def _copied(logs: Sequence[IdentifiedRun]) -> dict[Path, str]:
-    """Return log → a sentence, for logs whose every answer is also in a newer log.
+    """Return {log: sentence} for logs whose every answer is also in a newer log.
 
     They must not count twice.
     """

@@ -39,14 +39,14 @@ VAR_DATA = "noise_var_data"
 
 
 def values(estimate: Estimate) -> dict[str, float]:
-    """Return metric name → value for the parts of an estimate that are identified."""
+    """Return {our metric's name: value} of an estimate, without values that are unknown."""
     fields = {name: getattr(estimate, attribute) for name, attribute in FIELDS.items()}
     fields["noise_data"], fields["noise_data_upper"] = data_or_limit(estimate)
     return {name: float(value) for name, value in fields.items() if value is not None}
 
 
 def metrics(estimate: Estimate, key: str | None = None) -> dict[str, EvalMetric]:
-    """Return the EvalMetrics of one estimate.
+    """Return {name: Inspect metric} for one estimate. `key`: dictionary key, appended to names.
 
     Their names end in `key` where an EvalScore has the means of several keys.
     """
@@ -73,13 +73,13 @@ def _named(name: str, key: str | None) -> str:
 
 
 def total_below_prediction(estimate: Estimate) -> bool:
-    """Return True if the total noise is less than the prediction noise, because the data variance is below 0."""
+    """Return True if an estimate's total noise is below its prediction noise (negative data variance)."""
     total, prediction = estimate.se_total, estimate.se_prediction
     return total is not None and prediction is not None and total < prediction
 
 
 def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: Any) -> None:
-    """Append the metrics of what the run itself found: `sequential` or `full_benchmark`.
+    """Add metrics on what the run found while running: `sequential` (looks) or `full_benchmark`.
 
     `sequential` is the difference that stopped the run, with limits that are valid after stopping. `full_benchmark` is
     the estimate of the whole benchmark from the questions that were asked.
@@ -93,7 +93,7 @@ def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: An
 
 
 def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]) -> None:
-    """Replace the metrics that an earlier call appended to EvalScores by the given estimates, by key.
+    """Replace our earlier metrics in score rows by the given estimates, all or none of them.
 
     Without estimates the earlier metrics are only removed.
 
@@ -119,12 +119,12 @@ MEAN = "noise_mean"
 
 
 def is_measure(es: AnyScore) -> bool:
-    """Return True if we appended the EvalScore for a measure, not for a score."""
+    """Return True if we added this score row for a measure such as cost."""
     return MEAN in injected(es)
 
 
 def put_measures(results: EvalResults, estimates: Iterable[Estimate]) -> None:
-    """Append an EvalScore for each measure behind the scores, in place of those of an earlier call."""
+    """Add a score row for each measure (cost, tokens), in place of earlier ones."""
     from inspect_ai.log import EvalMetric, EvalScore
 
     measures = []
@@ -142,7 +142,7 @@ LABELS = "cluster_labels"
 
 
 def put_labels(results: EvalResults, labels: Mapping[str, str]) -> None:
-    """Write sample id → cluster into the metadata of the first metric of ours in the results."""
+    """Store {sample id: cluster} in the metadata of our first metric in the results."""
     for es in results.scores:
         for name in injected(es):
             metric = es.metrics[name]
@@ -151,7 +151,7 @@ def put_labels(results: EvalResults, labels: Mapping[str, str]) -> None:
 
 
 def labels_of(scores: Iterable[AnyScore]) -> dict[str, str]:
-    """Return the sample id → cluster that `put_labels` has written, empty if there are none."""
+    """Return the {sample id: cluster} that `put_labels` stored, {} if there is none."""
     for es in scores:
         for name in injected(es):
             labels = (es.metrics[name].metadata or {}).get(LABELS)
@@ -161,7 +161,7 @@ def labels_of(scores: Iterable[AnyScore]) -> dict[str, str]:
 
 
 def injected(es: AnyScore) -> list[str]:
-    """Return the names of the metrics in an EvalScore that we appended.
+    """Return the names of a score row's metrics that we added. The public metric `noise` does not count.
 
     Values of the public metric `noise` carry no such metadata and are not among them.
     """
@@ -173,7 +173,7 @@ def injected(es: AnyScore) -> list[str]:
 
 
 def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
-    """Return (scorer, name) of the EvalScores whose task itself uses the public metric `noise`.
+    """Return (scorer, name) of score rows whose task itself uses our public metric `noise`.
 
     They get no second numbers.
     """

@@ -51,7 +51,7 @@ class Live:
     """The path or URL of the task's log, known when the task has ended."""
 
     def header(self, **values: Any) -> Header:
-        """Return the header of the task's log, made of its spec and the given top-level values."""
+        """Return the header of the running task's log, from its spec and these top-level values."""
         return header_of({"eval": self.spec.model_dump(), **values}, Faults())
 
 

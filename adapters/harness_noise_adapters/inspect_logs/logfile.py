@@ -97,7 +97,7 @@ class Archive:
         self._file.close()
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Return the content of a member, in pieces. The last one comes only if the checksum is right.
+        """Yield an archive member's content in pieces. The last one only comes if the checksum is right.
 
         Raises:
             InputError: the member is damaged, or far larger than any run writes it.
@@ -128,7 +128,7 @@ class Archive:
 
 
 def check_header(path: Path) -> None:
-    """Refuse a log whose header, reductions and summaries are not the declared ones, before Inspect reads them.
+    """Refuse a log whose header or summaries are damaged or too large, before Inspect reads it.
 
     Raises:
         InputError: with the reason.
@@ -148,7 +148,7 @@ def check_header(path: Path) -> None:
 
 
 def _members(path: Path) -> list[zipfile.ZipInfo]:
-    """Return the archive's list of members, where it can be read in one way only."""
+    """Return the list of an archive's members. Refuse archives that could be read in two ways."""
     try:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             members, start = archive.infolist(), archive.start_dir
@@ -174,7 +174,7 @@ def _why_no_zip(path: Path, error: Exception) -> str:
 
 
 def _one_list(file: BinaryIO, start: int) -> bool:
-    """Return True if the archive's last records name only the list at `start`. Readers look for it in several ways."""
+    """Return True if an archive's end names only the member list at `start`, so that all readers agree."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - 98))
     tail = file.read().rjust(98, b"\0")
@@ -192,7 +192,7 @@ def _one_list(file: BinaryIO, start: int) -> bool:
 
 
 def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield a member's content in pieces, from the place that Inspect uses, to its real and not its declared end."""
+    """Yield a member's unpacked content in pieces, to its real end, whatever size is declared."""
     file.seek(member.header_offset)
     fields = struct.unpack("<4sHHHHHIIIHH", file.read(30))
     if fields[0] != b"PK\x03\x04" or fields[2] & 1:
@@ -217,7 +217,7 @@ def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(packed: bytes) -> Iterator[bytes]:
-    """Yield the unpacked bytes in pieces of bounded size, by either of two packages. Python has one since 3.14."""
+    """Yield Zstandard data unpacked in pieces of bounded size."""
     zstd: Any
     try:
         import zstandard as zstd
@@ -285,7 +285,7 @@ Accept = Callable[[Header], Sequence[str]]
 
 
 def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read a log file into header, answers and native values.
+    """Read a log file: header, answers and native values. `accept` may refuse it by its header.
 
     Args:
         path: a file that ends in `.eval`, or a JSON log.
@@ -311,7 +311,7 @@ def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
 
 
 def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read a set of shards as one log without native values.
+    """Read a set of shards as one log, without native values.
 
     Arguments as for `read`.
 
@@ -352,7 +352,7 @@ Contents = tuple[Header, SampleAnswers, Reductions]
 
 
 def _json(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents:
-    """Read a JSON log, whose names may have any order. One sample is in memory at a time."""
+    """Read a JSON log with its names in any order, one sample in memory at a time."""
     values: dict[str, Any] = {}
     answers = SampleAnswers(keep)
     reductions: Reductions = {}
@@ -404,12 +404,12 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
 
 
 def _member(key: str, epoch: int) -> str:
-    """Return the name of a sample's file inside an `.eval` archive."""
+    """Return the name of a sample's member in an `.eval` archive."""
     return f"{SAMPLES}{key}_epoch_{epoch}.json"
 
 
 def _lost(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
-    """Return True if the summaries lack what is needed, so that the samples must be read.
+    """Return True if summaries lack a text or field that is needed, so that samples must be read.
 
     Summaries of an old Inspect lack choices. Others have cut an input, a target, or a value that `fields` (SPECs) use.
     """
@@ -447,7 +447,7 @@ def _items(archive: Archive, name: str) -> Iterator[Any]:
 
 
 def _summaries(archive: Archive) -> list[str]:
-    """Return the names of the archive members that hold the sample summaries.
+    """Return the names of the archive members with sample summaries, in order.
 
     They are all in one, or those of a run's journal in their order.
     """
@@ -458,7 +458,7 @@ def _summaries(archive: Archive) -> list[str]:
 
 
 def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers:
-    """Return the answers read from the full samples of an archive, not from summaries."""
+    """Read the answers from an archive's full samples instead of their summaries."""
     answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)
     return answers
@@ -471,7 +471,7 @@ GRADED = 500
 
 
 def _read_texts(archive: Archive, answers: SampleAnswers) -> None:
-    """Hash the texts of answers that summaries lack, if some verdicts on the same text differ."""
+    """Hash the texts of answers where needed, to find equal texts with different verdicts."""
     questions = answers.same_questions()
     probed = questions[:PROBED]
     _hash_texts(archive, answers, (answer for same in probed for answer in same))
@@ -491,7 +491,7 @@ def _hash_texts(archive: Archive, answers: SampleAnswers, wanted: Iterable[tuple
 
 
 def _beginning(archive: Archive, name: str) -> dict[str, Any]:
-    """Return the fields of a sample in an archive up to and including `output`, without the events after it."""
+    """Read a sample's fields up to `output` from an archive, without the long events after it."""
     stream, sample = JsonStream(archive.pieces(name)), {}
     for key in stream.members():
         sample[key] = stream.value()
@@ -510,7 +510,7 @@ class SampleLog:
     """The ids of the questions, in their order."""
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Return the words of these questions, by their place, none for a question that the log has lost."""
+        """Read the text, target and answers of the questions in these rows. Empty for lost ones."""
         wanted = {self.keys[row] for row in rows}
         samples: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
         for path in self.paths:
@@ -536,7 +536,7 @@ class LogTexts:
     """The epoch of each column."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of the answers with their targets and choices, which a scorer sees, too."""
+        """Read (m, K) hashes of answer texts with targets and choices for these question rows."""
         out = np.zeros((len(rows), len(self.epochs)), dtype=np.uint64)
         places = {(self.keys[row], epoch): (i, j) for i, row in enumerate(rows) for j, epoch in enumerate(self.epochs)}
         for path in self.paths:
@@ -550,12 +550,12 @@ class LogTexts:
         return out
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> LogTexts:
-        """Return these texts with the questions renamed by `first`, which gives equal ids one name."""
+        """Return the object with equal lists of question ids shared, to save memory."""
         return replace(self, keys=first(self.keys))
 
 
 def _beginnings(path: Path, wanted: Mapping[tuple[str, int], object]) -> Iterator[Mapping[str, Any]]:
-    """Yield samples up to their output: the wanted ones of an archive, all of a JSON log."""
+    """Yield samples up to their output: from an archive the wanted ones, from a JSON log all."""
     if path.suffix == ".eval":
         with Archive(path) as archive:
             for name in map(_member, *zip(*wanted, strict=True)):
@@ -566,7 +566,7 @@ def _beginnings(path: Path, wanted: Mapping[tuple[str, int], object]) -> Iterato
 
 
 def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the samples of a log: of an archive those with a wanted question id, of a JSON log all.
+    """Yield the samples of a log: from an archive those with wanted ids, from a JSON log all.
 
     If an archive's file names fit none, all of its samples come.
     """
@@ -599,7 +599,7 @@ def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
 
 
 def _answer(sample: Mapping[str, Any], scorer: str) -> str:
-    """Return the text of the model's last message, or the answer that the scorer recorded if there is no message."""
+    """Return the model's last message as text, else the answer that the scorer recorded, else ""."""
     for choice in objects_in(lookup(sample, "output", "choices"))[:1]:
         message = choice.get("message")
         if isinstance(message, dict) and (text := input_text([{**message, "role": "user"}])):

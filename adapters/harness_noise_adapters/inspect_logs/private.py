@@ -43,7 +43,7 @@ Failed = Callable[[Any, BaseException], None]
 
 
 def wrap_once(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace a function of Inspect's by a wrapper, unless it is wrapped already."""
+    """Replace a function of Inspect by a wrapper, unless that has been done."""
     original = getattr(owner, name)
     if not hasattr(original, WRAPPED):
         wrapper = functools.wraps(original)(wrap(original))
@@ -52,7 +52,7 @@ def wrap_once(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callab
 
 
 def wrap_results(add: Adding, failed: Failed) -> bool:
-    """Wrap the `eval_results` that running tasks call, and return False if the function is not as we know it.
+    """Wrap the function that computes running tasks' results. False if Inspect's is not as expected.
 
     Args:
         add: adds the noise to the results of a task of ours.
@@ -62,7 +62,7 @@ def wrap_results(add: Adding, failed: Failed) -> bool:
 
 
 def wrap_rescoring(renew: Adding) -> bool:
-    """Wrap the `eval_results` by which Inspect scores logs again, and return False if it is not as we know it.
+    """Wrap the functions that score logs again. False if Inspect's are not as expected.
 
     Args:
         renew: adds the noise to the new results of a log.
@@ -72,7 +72,7 @@ def wrap_rescoring(renew: Adding) -> bool:
 
 
 def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
-    """Wrap `eval_results` in several modules of Inspect, and return False if one is not as we know it.
+    """Wrap `eval_results` in several Inspect modules. False if one is not as expected.
 
     Where a function there calls it, that function is to have a `log`.
     """
@@ -92,7 +92,7 @@ def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any],
 def _with_noise(
     subject: Callable[[], Any], add: Adding, failed: Failed, original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return an `eval_results` that also adds our metrics for the task or log that `subject` returns.
+    """Return a wrapper of `eval_results` that also adds our metrics for what `subject` returns.
 
     It adds nothing if `subject` returns None.
     """
@@ -114,7 +114,7 @@ def _with_noise(
 
 
 def _running() -> Any:
-    """Return the task whose final results are being computed, None for interim results.
+    """Return the task whose final results are being computed, None if they are interim results.
 
     Inspect shows interim results while samples run.
     """
@@ -122,7 +122,7 @@ def _running() -> Any:
 
 
 def _log_of_caller() -> EvalLog | None:
-    """Return the log of the Inspect function that has called our `eval_results`.
+    """Return the log that Inspect's calling function is scoring again, from its local variables.
 
     That is `score_async` or `recompute_metrics`.
     """
@@ -130,7 +130,7 @@ def _log_of_caller() -> EvalLog | None:
 
 
 def flag_of(log: EvalLog) -> Flag | None:
-    """Return the noise flag of a finished log, from its run's metadata or from the export that added the numbers.
+    """Return a finished log's settings for error bars, from its metadata or an export's record, or None.
 
     Raises:
         InputError: a value that is not understood.
@@ -157,7 +157,7 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 
 def options() -> Any | None:
-    """Return the `TaskRunOptions` of the Inspect task that called us, None if there are none that we know."""
+    """Return the options of the Inspect task that is calling us, from its stack frame. None if not found."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == RUN:

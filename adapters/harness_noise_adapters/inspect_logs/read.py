@@ -48,7 +48,7 @@ class LogRun:
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
-    """Return one log, as `identity.joined` takes it."""
+    """Read one log, as a run with what `identity.joined` needs to recognise copies."""
     try:
         log = read_log(path, options)
     except _NotAskedError as error:
@@ -69,7 +69,7 @@ class _NotAskedError(Exception):
 
 
 def _lost_flag(log: LogRun) -> list[Note]:
-    """Return a note if a log's metadata ask for error bars but Inspect's results hold none.
+    """Return [note] if a log's metadata ask for error bars but its results have none.
 
     An export, which writes them, does not ask.
     """
@@ -97,7 +97,7 @@ def _lost_flag(log: LogRun) -> list[Note]:
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
-    """Read all logs of a folder. Unusable logs become notes of the others (see `harness_noise.io.joining.usable`).
+    """Read all logs of a folder. Unusable ones become notes on the others.
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
@@ -117,7 +117,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
 
 
 def read_log(path: Path, options: ReadOptions) -> LogRun:
-    """Return one log, or, from their folder, the shards of a set: of each the newest log.
+    """Read one log, or from a folder of shards the newest log of each shard as one.
 
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
@@ -142,20 +142,20 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
 
 def cluster_fields(header: Header, spec: Spec | None) -> list[str]:
-    """Return the SPEC of a log's clusters, and the metadata keys that its metrics cluster or group by."""
+    """Return the fields that clusters need: the SPEC and the keys that metrics cluster or group by."""
     text = spec.text if isinstance(spec, FileSpec) else spec
     return [text or "cluster", *(key for es in header.scores for key in (*named_clusters(es), *group_keys(es.metrics)))]
 
 
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
-    """Return factor → (n, K) labels from the task's arguments, None if no factor is asked for."""
+    """Return {factor: (n, K) levels} from the task's arguments, None if no factor is asked for."""
     n, K = part.values.shape
     labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
     return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
-    """Return the log's header, with score rows made from the samples if Inspect computed no results.
+    """Return the log's header. If Inspect computed no results, score rows are made from the samples.
 
     Raises:
         InputError: no sample has a score.
@@ -173,7 +173,7 @@ def _scored(path: Path, log_file: LogFile) -> Header:
 
 
 def _spec(header: Header, options: ReadOptions) -> Spec | None:
-    """Return the cluster SPEC of a log: the user's, else the SPEC that the run or an export recorded.
+    """Return the cluster SPEC of a log: the user's, else what the run or an export recorded, or None.
 
     Without one it is what the run was made with: the noise settings in its metadata, or the
     parameters of the metrics that we added.
@@ -207,7 +207,7 @@ NOT_LIVE = Recorded()
 
 
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded = NOT_LIVE) -> LogRun:
-    """Return one log from what its file has, or a task that Inspect hands over.
+    """Make a run from a log file's content, or from a running task's.
 
     Args:
         path: of the log.
@@ -266,7 +266,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Reco
 
 
 def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded) -> TaskAnswers:
-    """Return the answers of one log, ready to be gathered.
+    """Return a log's answers arranged by question and epoch, with clusters, ready to be gathered.
 
     What is to be said of them is among the notes of `task_clusters`.
     """
@@ -299,7 +299,7 @@ def _answer_texts(log_file: LogFile, ids: Sequence[str]) -> LogTexts | None:
 
 
 def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
-    """Return a note if the questions of a log have known clusters that nobody named."""
+    """Return [note] if a log's questions have known clusters that the user has not asked for."""
     if not gathered.open_ or gathered.clusters[0] is not None or gathered.own_clusters:
         return []
     shared = natural(task.name, task.task_clusters.metadata) if task.log.paths and not is_auto(task.spec) else None
@@ -307,7 +307,7 @@ def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
 
 
 def _with_record(run: Run, task: TaskAnswers) -> Run:
-    """Return the run with its record of stopping, without decisions whose scores have changed since."""
+    """Return the run with its record of early stopping, unless its scores have changed since."""
     sequential, drawn = drawing.read_block(task.log.header.stopping.get(RECORD))
     if sequential and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in sequential)
@@ -318,7 +318,7 @@ def _with_record(run: Run, task: TaskAnswers) -> Run:
 
 
 def _with_late(run: Run, task: TaskAnswers) -> Run:
-    """Return the run with the answers marked that were still under way when the run was stopped."""
+    """Return the run with the answers marked that were still running when it was stopped."""
     late = [answer for row in _looks(task) if isinstance(row.get("late"), list) for answer in row["late"]]
     ids = task.grid.keys
 
@@ -329,7 +329,7 @@ def _with_late(run: Run, task: TaskAnswers) -> Run:
 
 
 def _still_decided(task: TaskAnswers) -> bool:
-    """Return True if every recorded decision was made with the scores that the log has now.
+    """Return True if the log still has the scores with which stopping was decided.
 
     Excluded and missing answers are left out of the comparison.
     """
@@ -343,7 +343,7 @@ def _looks(task: TaskAnswers) -> list[dict[str, Any]]:
 
 
 def _check_clusters(path: Path, task_clusters: TaskClusters, spec: Spec) -> None:
-    """Refuse clusters that the user has named and the samples do not have."""
+    """Refuse clusters that the user named and the samples do not have."""
     try:
         task_clusters.labels(spec)
     except FinalError as error:

@@ -35,7 +35,7 @@ RECORD = "noise"
 
 
 def bare(name: str) -> str:
-    """Return a name without the package that registered it."""
+    """Return a registered name without its package: "inspect_evals/gsm8k" is "gsm8k"."""
     return name.rsplit("/", 1)[-1]
 
 
@@ -125,13 +125,13 @@ class Header:
     """True if `scores` are Inspect's. Otherwise they name what the samples hold, without values."""
 
     def is_headline(self, index: int) -> bool:
-        """Return True if the score with this number is the log's headline score."""
+        """Return True if score row number `index` is the log's declared main score."""
         row = self.scores[index]
         return self.headline == (row.scorer, row.name, row.reducer or "")
 
 
 def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
-    """Return the header from a log's top-level values, without its samples.
+    """Read a log's header from its top-level values. Refuse one without task and model.
 
     Raises:
         NotALogError: it does not say which task and which model it is of.
@@ -188,7 +188,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
 
 
 def _total_samples(log: Mapping[str, Any], dataset: Mapping[str, Any], results: Mapping[str, Any], epochs: int) -> int:
-    """Return how many samples the run was to have over all epochs, 0 if unknown."""
+    """Return how many samples the run was to have, all epochs counted. 0 if unknown."""
     ids, total = dataset.get("sample_ids"), results.get("total_samples")
     n = len(ids) if isinstance(ids, list) else dataset.get("samples")
     planned = n * epochs if isinstance(n, int) else 0
@@ -203,7 +203,7 @@ def _version(value: Any) -> str:
 
 
 def _scored_with(packages: Any, scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, str]]:
-    """Return scorer → its options and the versions of the run's packages."""
+    """Return {scorer: its options and the versions of packages}, to compare scoring of two runs."""
     versions = {name: str(version) for name, version in packages.items()} if isinstance(packages, dict) else {}
     return {
         name: versions | {f"options of {name}": json.dumps(row.get("options") or {}, sort_keys=True, default=str)}
@@ -216,7 +216,7 @@ PLAIN_SCORERS = frozenset(("match", "includes", "pattern", "answer", "exact", "f
 
 
 def _judges(scorers: Mapping[str, Mapping[str, Any]], model: str, stats: Any) -> frozenset[str]:
-    """Return the names of the scorers that ask a model.
+    """Return the names of the scorers that ask a model for verdicts.
 
     They are known by their names or options; if another model was asked, all own ones count.
     """
@@ -244,20 +244,20 @@ def _headline(headline: Any) -> tuple[str, str, str] | None:
 
 
 def _roles(by_role: Any) -> dict[str, str]:
-    """Return role → model name. A log gives a model's name, or its whole configuration."""
+    """Return {role: model's name} from a log, which gives names or whole configurations."""
     roles = by_role.items() if isinstance(by_role, dict) else ()
     named = {role: unwrapped(value.get("model") if isinstance(value, dict) else value) for role, value in roles}
     return {role: model for role, model in named.items() if isinstance(model, str)}
 
 
 def _is_cached(*places: Any) -> bool:
-    """Return True if a configuration of model calls, or the parameters of a step of the plan, turn on a cache."""
+    """Return True if one of these configurations turns on a cache of model calls."""
     configs = objects_in([*places, *(step.get("params") for step in objects_in(list(places)))])
     return any(place.get("cache") not in (None, False) for place in configs)
 
 
 def uncomputed(header: Header, answers: SampleAnswers) -> Header:
-    """Return the header of a run that ended before Inspect computed its results, with the rows that they would have."""
+    """Return the header of an unfinished run with the score rows that its results would have."""
     rows = []
     for scorer in answers.scorers():
         by_key = header.scorers.get(scorer, {})
@@ -271,7 +271,7 @@ def uncomputed(header: Header, answers: SampleAnswers) -> Header:
 
 
 def _configured(specs: Any) -> dict[str, dict[str, Any]]:
-    """Return scorer name, as the samples have it → the scorer's configuration."""
+    """Return {scorer's name in samples: its configuration}, numbered as Inspect does."""
     out: dict[str, dict[str, Any]] = {}
     for row in objects_in(specs):
         name = base = bare(str(row.get("name")))
@@ -283,7 +283,7 @@ def _configured(specs: Any) -> dict[str, dict[str, Any]]:
 
 
 def _metrics_by_key(declared: Any) -> dict[str | None, dict[str, Any]]:
-    """Return key of a scorer's dictionaries, None for the scorer itself → metric → its options."""
+    """Return {key of a scorer's dictionaries, None for the scorer: {metric: options}}."""
     by_key: dict[str | None, dict[str, Any]] = {None: _named(declared)} if isinstance(declared, list) else {}
     for part in objects_in(declared) if isinstance(declared, list) else objects_in([declared]):
         by_key |= {key: _named(metrics) for key, metrics in part.items() if isinstance(metrics, list)}
@@ -299,7 +299,7 @@ def _same_judge(scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str
 
 
 def _named(metrics: Any) -> dict[str, Any]:
-    """Return the options of each metric, by its name."""
+    """Return {metric's name: its options}."""
     rows = [row for row in objects_in(metrics) if isinstance(row.get("name"), str)]
     return {bare(row["name"]): object_of(row.get("options"), "options of a metric", Faults()) for row in rows}
 
@@ -350,12 +350,12 @@ def _metrics(metrics: Any, faults: Faults) -> dict[str, NativeMetric]:
 
 
 def unwrapped(value: Any) -> Any:
-    """Return the only item of a list of one, and any other value as it is."""
+    """Return the only item of a list of one, and any other value unchanged."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def objects_in(value: Any) -> list[dict[str, Any]]:
-    """Return the dictionaries in a list, an empty list for any other value."""
+    """Return the dictionaries in a list, [] for a value that is not a list."""
     return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
@@ -374,7 +374,7 @@ def _text(value: Any, default: str = "") -> str:
 
 
 def _utc(text: str) -> str:
-    """Return a date and time in UTC as sortable text, "" if the text is no date.
+    """Convert an ISO date to UTC as sortable text, "" if it is not a date.
 
     Without a zone it is UTC, as Inspect takes it.
     """
@@ -479,7 +479,7 @@ class SampleAnswer:
     """Scorer → the cause for which it gave no score, if it gives one."""
 
     def why(self, scorer: str) -> str:
-        """Return the cause that a scorer gave for a missing score, "" if none is given."""
+        """Return the cause that a scorer gave for a missing score, "" if none."""
         return self.reasons.get(scorer) or self.cause
 
 
@@ -504,18 +504,18 @@ class SampleAnswers:
         return self.keep.usage and bool(measures) and not any(measures)
 
     def places(self) -> tuple[Sequence[Any], Sequence[int] | None]:
-        """Return (N,) question ids and (N,) epochs of the answers.
+        """Return (N,) question ids and (N,) epochs of the answers, None if in order of repeats.
 
         Subclasses give no epochs where the k-th answer to a question is its repeat k.
         """
         return [key for key, _ in self.rows], [epoch for _, epoch in self.rows]
 
     def question(self, key: str, at: int) -> SampleQuestion:
-        """Return the question with this id. `at` is the number of the first answer to the question."""
+        """Return the question with this id. `at` is the index of its first answer."""
         return self.questions[key]
 
     def column(self, scorer: str | None) -> list[Any] | None:
-        """Return (N,) values of a scorer, None for an answer without one, or None for an unknown scorer."""
+        """Return (N,) values of a scorer, None per missing one. None if no answer has the scorer."""
         all_scores = [row.scores for row in self.rows.values()]
         return [scores.get(scorer) for scores in all_scores] if any(scorer in scores for scores in all_scores) else None
 
@@ -525,7 +525,7 @@ class SampleAnswers:
         return list(dict.fromkeys(name for row in rows for name, value in row if value is not None))
 
     def extend(self, samples: Iterable[Any]) -> None:
-        """Add samples or their summaries, as their JSON has them.
+        """Add samples, or summaries of them, from their JSON. Refuse one without id or epoch.
 
         Raises:
             NotALogError: one has no id or no epoch, so that it is not known what it answers.
@@ -542,7 +542,7 @@ class SampleAnswers:
                 self.questions[name] = self._question(epoch, sample)
 
     def append(self, other: SampleAnswers) -> None:
-        """Add another log's samples, which replace samples with the same id and epoch."""
+        """Add another shard's samples, which replace those with the same id and epoch."""
         self.rows |= other.rows
         self.questions = other.questions | self.questions
 
@@ -618,7 +618,7 @@ class SampleAnswers:
         )
 
     def same_questions(self) -> list[list[tuple[str, int]]]:
-        """Return lists of the answers to one question that has several, with differing scores first.
+        """Return lists of answers to the same question, those with differing scores first.
 
         Questions of one answer are among them if `keep.apart`.
         """
@@ -629,7 +629,7 @@ class SampleAnswers:
         return sorted(several, key=lambda answers: _alike([self.rows[answer].scores for answer in answers]))
 
     def differently_graded(self, answers: Sequence[tuple[str, int]]) -> bool:
-        """Return True if two of these answers to one question have the same text but different scores."""
+        """Return True if two of these answers have the same text but different scores."""
         by_verdict: dict[tuple[int, str], list[Any]] = {}
         for row in map(self.rows.__getitem__, answers):
             for scorer, value in row.scores.items():
@@ -638,7 +638,7 @@ class SampleAnswers:
         return not all(map(_alike, by_verdict.values()))
 
     def named(self, rows: Sequence[ScoreRow]) -> None:
-        """Rename the scorer that samples store without a name to the name in the results."""
+        """Give the scorer that samples store without a name its name in the results."""
         for row in self.rows.values():
             if None in row.scores:
                 row.scores[rows[0].name if rows else ""] = row.scores.pop(None)
@@ -648,7 +648,7 @@ class HandedOver(SampleAnswers):
     """The scores that Inspect hands to its results function, of which nothing else is known."""
 
     def __init__(self, scores: Sequence[Mapping[Any, SampleScore]]) -> None:
-        """Take the scores of each answer, by scorer. Answers without an id are left out, as Inspect's reducers do."""
+        """Keep the scores of each answer, by scorer. Answers without an id are left out."""
         super().__init__()
         scorer = next(iter(scores[0]), None) if scores else None
         try:  # most answers have the same scorers
@@ -683,7 +683,7 @@ def _alike(values: Sequence[Any]) -> bool:
 
 
 def _edit(history: Any) -> tuple[Any, Any] | None:
-    """Return (score before the first signed edit, score of the last signed edit), None without such an edit.
+    """Return (score before, score after) a person's signed edits. None without such an edit.
 
     A signed edit has a provenance, which says who made it.
 
@@ -701,7 +701,7 @@ def _edit(history: Any) -> tuple[Any, Any] | None:
 
 
 def answer_hash(sample: Mapping[str, Any]) -> int:
-    """Return a hash of 64 bits of what the model wrote, equal for equal texts, whatever it thought meanwhile.
+    """Return a 64-bit hash of the model's answer text without reasoning. 0 if a judge may have seen more.
 
     0 where a judge may have seen more than the text, or none of it: an empty answer, an error, an agent with tools.
     """
@@ -717,7 +717,7 @@ def answer_hash(sample: Mapping[str, Any]) -> int:
 
 
 def graded_hash(sample: Mapping[str, Any]) -> int:
-    """Return `answer_hash` with the target and the order of the choices: all that a scorer usually sees."""
+    """Return a hash of answer text, target and choices: all that a scorer sees. 0 if unknown."""
     text = answer_hash(sample)
     if not text:
         return 0
@@ -741,7 +741,7 @@ def interrupted(error: Any, scores: Any) -> bool:
 
 
 def input_text(value: str | list[Any]) -> str:
-    """Return a sample's input as one text: a single user message is its content, others name their role."""
+    """Return a sample's input as one text. A single user message is its content, others get their role."""
     if isinstance(value, str):
         return value
     messages = [message if isinstance(message, dict) else {"content": str(message)} for message in value]
@@ -751,7 +751,7 @@ def input_text(value: str | list[Any]) -> str:
 
 
 def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
-    """Return the parts of a chat message as texts, without parts of one type.
+    """Return the parts of a chat message as texts, without parts of type `without`.
 
     What is not text comes as JSON.
     """
@@ -772,19 +772,19 @@ def _part_text(part: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a text unchanged, None as "", and any other value as JSON."""
+    """Return text unchanged, None as "", and any other value as JSON."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, sort_keys=True)
 
 
 def target_text(target: str | list[str]) -> str:
-    """Return a target as text: a text, or the only one of a list, as it is; any other list as JSON."""
+    """Return a target as text: the only one of a list as it is, several as JSON."""
     if isinstance(target, str):
         return target
     return target[0] if len(target) == 1 else json.dumps(target)
 
 
 def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
-    """Return the target's texts and the choices as sorted JSON, to compare questions by their right answer.
+    """Return the right answer's text and all choices as sorted JSON, to compare questions by.
 
     Many questions have the same words and the same letter.
     """
@@ -797,13 +797,13 @@ def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
 
 
 def _is_cut(value: Any) -> bool:
-    """Return True if a sample summary shows an input or a target only in part, or media as one word."""
+    """Return True if a summary shows an input or target cut short, or media as a placeholder."""
     rows = value if isinstance(value, list) else [value]
     texts = (text for row in rows for text in (_texts(row) if isinstance(row, dict) else [str(row)]))
     return any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in texts)
 
 
 def is_cut_value(value: Any) -> bool:
-    """Return True if a metadata value is one that a summary has cut."""
+    """Return True if a metadata value was cut short in a summary."""
     # the text before the dots may be short: the cut is before a word that does not fit
     return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))

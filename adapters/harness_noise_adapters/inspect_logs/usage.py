@@ -29,7 +29,7 @@ _TOKENS = {
 
 
 def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[Note]]:
-    """Return the scores of single answers with their usage added, and notes on other models' usage.
+    """Return the scores with each answer's measures (tokens, cost, time), and notes on what they exclude.
 
     Args:
         scores: of the task.
@@ -54,13 +54,13 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
 
 
 def measurable(task: TaskAnswers) -> tuple[str, ...]:
-    """Return the names of the measures that the first unbroken answer has, for messages."""
+    """Return the names of the measures that a log's answers have, for a message."""
     whole = (row.usage for row in task.log.answers.rows.values() if not row.usage.get("error"))
     return tuple(numeric_fields(_fields(next(whole, {}), task.log.header)))
 
 
 def _measured(samples: Sequence[Mapping[str, Any]], header: Header, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return for each answer measure → its value, or the cause of a missing value."""
+    """Return for each answer {measure: value, or word for the cause of a missing one}."""
     where, wanted = f"sample of {header.task}", spellings(names)
     if any("." in name for name in names):
         out = [usage_of(_fields(sample, header), names, where) for sample in samples]
@@ -76,7 +76,7 @@ def _measured(samples: Sequence[Mapping[str, Any]], header: Header, names: Seque
 
 
 def _fields(sample: Mapping[str, Any], header: Header, wanted: Collection[str] | None = None) -> dict[str, Any]:
-    """Return field → value for the usage and metadata of one sample, empty if the sample broke off."""
+    """Return {field: value} of a sample's usage and metadata, {} if the sample broke off."""
     if sample.get("error"):
         return {}
     model_usage, metadata = sample.get("model_usage"), sample.get("metadata")
@@ -91,7 +91,7 @@ def _fields(sample: Mapping[str, Any], header: Header, wanted: Collection[str] |
 
 
 def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> dict[str, Any]:
-    """Return the evaluated model's usage, without calls in other roles, such as its own judge."""
+    """Return the evaluated model's token counts, less what it used in other roles such as judge."""
     usage = by_model.get(header.model)
     if not isinstance(usage, dict):
         return {}
@@ -107,7 +107,7 @@ def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> di
 
 
 def _renamed(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one model's tokens under our names, with cached input added to the input.
+    """Return one model's token counts under our names. Cached input is added to the input.
 
     Inspect's `input_tokens` leaves out what a provider's cache held."""
     out = {ours: usage.get(theirs) for theirs, ours in _TOKENS.items()}
@@ -124,7 +124,7 @@ def _minus(value: Any, other: Any) -> Any:
 
 
 def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[Note]:
-    """Return notes on usage of other models, which measures leave out, and on calls answered by a cache."""
+    """Return notes on tokens of other models, which measures leave out, and on cached calls."""
     others: Counter[str] = Counter()
     for sample in samples:
         model_usage = sample.get("model_usage")

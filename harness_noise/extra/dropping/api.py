@@ -190,7 +190,7 @@ def drop_in_sequence(
 
 
 def _number_of(looks: int | str) -> int:
-    """Return the number of looks, which may be a text.
+    """Return the number of looks as an int, also from text. Refuse numbers outside 2 … the maximum.
 
     Raises:
         InputError: anything else.
@@ -225,14 +225,14 @@ class _Board:
         return next((part.higher_is_better for part in parts if part.higher_is_better is not None), None)
 
     def whole(self, n: int, repeats: float, settings: Settings) -> Whole:
-        """Return the full design of n questions, for a look."""
+        """Return facts on the complete run of n questions that a look needs: size, repeats, direction, range."""
         width = float(np.nanmax(widths([Ends.of(entry.parts) for entry in self.measured], settings), initial=-1.0))
         sign = -1.0 if self.higher is False else 1.0
         return Whole(n, repeats, sign, width if width > 0 else None, settings.se)
 
 
 def _board(runs: Sequence[Run]) -> _Board:
-    """Return the one score that all runs share and that decides.
+    """Return the only task or group that all runs have in common. Refuse one model, none or several tasks.
 
     Raises:
         InputError: one model, nothing in common, or several tasks or metrics.
@@ -263,7 +263,7 @@ def _board(runs: Sequence[Run]) -> _Board:
 
 
 def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:
-    """Return which models would have been dropped in a random order of the shared questions."""
+    """Return which models looks would have dropped, had complete runs been asked in a random order."""
     plan, table = board.grid.table.design, board.grid.table
     every = [sample.values for sample in board.grid.samples]
     K = max(x.shape[1] for x in every)
@@ -296,7 +296,7 @@ def _looked(
     asked: Sequence[int],
     said: Sequence[Note],
 ) -> Dropping:
-    """Return the next look at runs that grow, and keep it next to each run."""
+    """Take the next look at growing runs. Return who goes on, and save the look next to each run."""
     settings = request.settings
     names = board.names if kept is None else kept.models
     family = ModelFamily(len(names), settings.level) if kept is None else kept.family
@@ -342,7 +342,7 @@ def _look(
     *,
     new: bool,
 ) -> None:
-    """Take a look at the family of models, or repeat the last look if no question is new.
+    """Add a look at the models to `family`, or repeat the last one if no question is new. Refuse too few.
 
     Raises:
         InputError: too few questions for a first look, or other answers to those of the last look.
@@ -373,7 +373,7 @@ def _look(
 
 
 def _repeats(count: IntArray) -> float:
-    """Return the mean of 1/K over questions that all have answered, K the number of answers."""
+    """Return the mean of 1/K over questions that all models answered, K being the answers per question."""
     both = (count > 0).all(axis=0)
     return float((1 / count[:, both]).mean()) if both.any() else 1.0
 
@@ -387,7 +387,7 @@ def _result(
     total: int,
     given: IntArray | None = None,
 ) -> Dropping:
-    """Return the result of looks at a family of models, without notes and next steps.
+    """Return the rows of all models after the looks taken so far, without notes and next steps.
 
     Args:
         board: what was measured.
@@ -419,7 +419,7 @@ def _result(
 
 
 def as_typed(request: Request) -> str:
-    """Return the choices that differ from the defaults as command-line options, each after a space."""
+    """Return the settings that differ from the defaults as command-line options, to be appended to a command."""
     chosen, default, options = request.settings, Settings(), request.options
     words: list[str] = []
     for name in ("tasks", "metrics", "scorers"):
@@ -442,7 +442,7 @@ def as_typed(request: Request) -> str:
 def steps_of(
     on: Sequence[MeasuredRun], n: int, total: int, seed: int | None, places: Sequence[Path], looks: int, choices: str
 ) -> list[str]:
-    """Return the commands to type next: ask the remaining models and look again, or compare them.
+    """Return the commands to type next: ask the remaining models more and look again, or compare them.
 
     Args:
         on: the models that go on.

@@ -156,7 +156,7 @@ def gate(
 
 
 def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) -> None:
-    """Refuse a test, an interval or weights that the gate cannot use.
+    """Refuse a test, interval or weights that a gate cannot use.
 
     Raises:
         InputError: says what to leave out.
@@ -183,7 +183,7 @@ def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) ->
 
 
 def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note]:
-    """Keep a run that passed in the store, and return notes. Nothing is kept in a pull request's job."""
+    """Write a run that passed into the folder of kept runs. Return notes. Never in a pull request's job."""
     from .kept_runs import from_pull_request
     from .kept_runs import keep as keep_run
 
@@ -218,7 +218,7 @@ def _of_each(
 def _check_same_questions(
     settings: Settings, floor: float | None, n: int | None, answers: float | None, against: Sequence[Any]
 ) -> None:
-    """Refuse options that say both that a floor was measured on these questions and on others.
+    """Refuse options that say a floor was measured both on these questions and on others.
 
     Raises:
         InputError: says both commands.
@@ -239,7 +239,7 @@ def _check_same_questions(
 def _floors(
     floor: float | None, n: int | None, thresholds: PathInput | None, answers: float | None, *, bare: bool
 ) -> list[Mapping[Any, Floor] | Floor]:
-    """Return the floors of a run's means: one for all rows, or a floor for each row.
+    """Return the floors that means must reach: one for all rows, or {row: floor} from a file.
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """
@@ -261,7 +261,7 @@ def _floors(
 
 
 def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool, list[str]]:
-    """Return the baseline runs, whether any of them is a kept one, and the origin of the kept ones."""
+    """Return the baseline runs, True if one of them is a kept run, and where kept runs come from."""
     from ...io.paths import is_path
     from ...io.sources import only_of
     from .kept_runs import comparable, is_store, provenance, read_kept

@@ -25,7 +25,7 @@ Filled = tuple[Run, list[Run]]
 def worst_case(
     run: Run, baselines: Sequence[Run], settings: Settings, vouched: Collection[str] = ()
 ) -> tuple[list[Filled], set[Key]] | None:
-    """Return the runs with missing scores filled in, the worst case for the run first, and what cannot be filled.
+    """Return run and baselines with missing scores filled in every extreme way, and rows without a range.
 
     Also the other way round, and where scores are graded with those between the ends: t is not monotone in them.
 
@@ -83,7 +83,7 @@ def worst_case(
 
 
 def _each_filled(run: Run, baselines: Sequence[Run], fill: Callable[[Scores, bool], Scores]) -> Filled:
-    """Return the run with missing scores at the worst, and its baselines with missing scores at the best."""
+    """Fill in missing scores: the run's by `fill(part, False)`, the baselines' by `fill(part, True)`."""
 
     def filled(side: Run, best: bool) -> Run:
         scores, parts = (tuple(fill(part, best) for part in group) for group in (side.scores, side.parts))
@@ -93,7 +93,7 @@ def _each_filled(run: Run, baselines: Sequence[Run], fill: Callable[[Scores, boo
 
 
 def without_texts(run: Run) -> Run:
-    """Return the run without answer texts, because it may be compared with a mean of several baselines."""
+    """Return the run without answer texts, as its scores may become means over several runs."""
     scores, parts = (
         tuple(replace(part, answers=None, gradings=None) for part in parts) for parts in (run.scores, run.parts)
     )
@@ -101,13 +101,13 @@ def without_texts(run: Run) -> Run:
 
 
 def withheld(run: Run, baselines: Sequence[Run]) -> set[Key]:
-    """Return the keys of rows that are not judged because equal answers were scored differently."""
+    """Return the keys of rows without a verdict because equal answers were scored differently."""
     found = (_of_runs(run, base) for base in baselines)
     return {key for each in found for key, checked in each.items() if scored_differently(checked.equal)}
 
 
 def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return the gate's rows with the check that the run and the baselines score equal answers alike.
+    """Return the rows with the count of equal answers scored differently, the worst over baselines.
 
     With several baselines the worst counts."""
     found: dict[Key, list[Checked]] = {}
@@ -124,7 +124,7 @@ def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference])
 
 
 def _of_runs(run: Run, base: Run) -> dict[Key, Checked]:
-    """Return (task or group, metric, scorer) → the check that two runs score equal answers alike."""
+    """Return {(task or group, metric, scorer): count of equal answers that two runs score differently}."""
     ((run, base),), _ = agreed_pairs([(run, base)])
     matched, _ = matched_scores(run, base, alone=len(run.scores) == len(base.scores) == 1)
     found = {a.key: scoring_of(a, b) for a, b in matched}

@@ -44,7 +44,7 @@ NOT_TOLD = "answers are missing, and it is not known to which questions"
 
 
 def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_missing: bool = False) -> Gate:
-    """Return the verdict on a run, question by question.
+    """Return the gate's result for a run question by question, by its counts of right answers.
 
     Args:
         run: the new run.
@@ -88,14 +88,14 @@ def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_m
 
 
 def _ungrouped(run: Run) -> Run:
-    """Return the run with the tasks of every group as tasks of their own."""
+    """Return the run with the tasks of groups as tasks of their own."""
     return replace(run, scores=(*run.scores, *run.parts), parts=(), groups=())
 
 
 def _rows(
     run: Run, base: Run, among: Mapping[Key, str], differently: set[Key], settings: Settings
 ) -> tuple[list[_Counted], list[GateRow]]:
-    """Return the questions to decide on, with counts and p-values, and the rows that cannot be judged.
+    """Return the questions to judge, with counts and p-values, and rows on what cannot be judged.
 
     Args:
         run: the new run.
@@ -128,7 +128,7 @@ def _rows(
 
 
 def _check_alike(baselines: Sequence[Run]) -> None:
-    """Refuse baseline runs that differ by more than chance: their answers are then no answers of one model."""
+    """Refuse baseline runs that differ by more than chance, as their answers cannot be pooled."""
     for part in one_configuration(baselines)[0].scores:
         whole = part.values[~np.isnan(part.values).any(axis=1)]
         found = run_component(whole, np.full(len(whole), 1 / max(len(whole), 1)), np.zeros(len(whole), dtype=np.intp))
@@ -149,7 +149,7 @@ class _Counted(NamedTuple):
 
 
 def _questions(a: Scores, b: Scores, run: Run, base: Run, settings: Settings) -> tuple[list[_Counted], list[GateRow]]:
-    """Return the questions of two scores to decide on, and rows for the questions that cannot be judged."""
+    """Return the questions of one task to judge, with counts of right answers, and those that cannot be."""
     low, high = settings.range or a.bounds or b.bounds or (0.0, 1.0)
     if a.higher_is_better is False or b.higher_is_better is False:
         low, high = high, low
@@ -201,7 +201,7 @@ def _row(part: Measured, question: str, run: Run, base: Run, **fields: object) -
 
 
 def _counts(part: Scores, rows: Sequence[int], low: float, high: float) -> tuple[IntArray, IntArray]:
-    """Return (right answers, answers) for these questions."""
+    """Return (right answers, all answers) per question in these rows. Refuse scores that are not 0/1."""
     values = part.values[list(rows)]
     scored = ~np.isnan(values)
     if not np.isin(values[scored], (low, high)).all():
@@ -213,14 +213,14 @@ def _counts(part: Scores, rows: Sequence[int], low: float, high: float) -> tuple
 
 
 def _fisher(x: IntArray, k: IntArray, y: IntArray, m: IntArray) -> FloatArray:
-    """Return P(X ≤ x) of the hypergeometric count of A's right answers, given all that are right."""
+    """Return one-sided Fisher p-values: the chance of at most x right of k, given y right of m."""
     from scipy.stats import hypergeom  # takes long to import
 
     return np.asarray(hypergeom.cdf(x, k + m, x + y, k))
 
 
 def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], list[GateRow], list[Note]]:
-    """Return the questions with verdicts by Holm's method, the questions without a verdict, and notes."""
+    """Return the questions with verdicts (p adjusted by Holm), those left open by missing answers, and notes."""
     if not counted:
         return [], [], []
     rows, n = [each.row for each in counted], len(counted)
@@ -250,7 +250,7 @@ def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], 
 
 
 def _alike(rows: Sequence[GateRow]) -> list[Note]:
-    """Return a note if a run's answers to every question are all right or all wrong, as copies would be."""
+    """Return [note] if a run's answers to each question are all right or all wrong, as copies would be."""
     counts = ([(row.right_a, row.answers_a) for row in rows], [(row.right_b, row.answers_b) for row in rows])
     alike = [side for side, of in zip("AB", counts, strict=True) if all(right in (0, k) for right, k in of)]
     if not alike:
@@ -263,7 +263,7 @@ def _alike(rows: Sequence[GateRow]) -> list[Note]:
 
 
 def enough(n: int, alpha: float) -> int:
-    """Return the fewest answers per question with which K right against none right is significant among n questions."""
+    """Return the fewest answers K per question at which K right against 0 right is significant among n."""
     K = 1
     while n / comb(2 * K, K) >= alpha:
         K += 1

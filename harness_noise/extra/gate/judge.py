@@ -167,11 +167,11 @@ class Candidate:
     """True if it is compared with baseline runs, not with a number."""
 
     def lost(self, reason: str) -> Candidate:
-        """Return the candidate marked as not judged for this reason, unless it already has a reason."""
+        """Return the row marked as not judged for this reason, unless it already has a reason."""
         return self if self.row.reason else replace(self, row=replace(self.row, reason=reason))
 
     def p_values(self) -> tuple[float, float]:
-        """Return (p, p) of two null hypotheses, "no loss beyond the threshold" and "a loss beyond it", NaN if unjudged.
+        """Return p of "no loss beyond the threshold" and p of "a loss beyond it". NaN if not judged.
 
         Without a test of its own they are read off the limits, through t (`decision.p_beyond`).
         """
@@ -185,7 +185,7 @@ class Candidate:
 
 
 def unjudged(key: Key, reason: str, **fields: Any) -> Candidate:
-    """Return a candidate that cannot be judged for this reason."""
+    """Return a gate row that cannot be judged, with the reason."""
     return Candidate(GateRow(*key, **fields, reason=reason))
 
 
@@ -197,7 +197,7 @@ def of_row(
     reason: str = "",
     p: tuple[float, float] | None = None,
 ) -> Candidate:
-    """Return a candidate from a mean or difference and the threshold that it must reach.
+    """Return a gate row from a mean or difference, with its distance to the threshold that it must reach.
 
     Args:
         row: the mean or difference.
@@ -247,7 +247,7 @@ def judge(
     *,
     tested: bool = False,
 ) -> Gate:
-    """Return the verdict on a run.
+    """Return the gate's result for a run against baseline runs and floors.
 
     Args:
         run: the new one.
@@ -290,13 +290,13 @@ def _candidates(
     bar: Bar,
     settings: Settings,
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return the candidates for all rows, the pooled ones first, and notes."""
+    """Return all gate rows before their verdicts, pooled ones first, and notes."""
     pooled, out, notes = list[Candidate](), list[Candidate](), list[Note]()
     others: list[Scores | CorpusScores] = [*run.corpus, *(part for part in run.scores if part.per is not None)]
     no_means = {part.key for part in others} if bar.pooled else set()
 
     def marked(rows: Iterable[Candidate]) -> list[Candidate]:
-        """Mark rows that are not means, because a pool is a mean over means."""
+        """Mark rows of corpus metrics and ratios as not judged, if a mean over rows is asked for."""
         return [c.lost(NO_MEAN) if c.row.key in no_means else c for c in rows]
 
     if baselines:
@@ -318,7 +318,7 @@ def _candidates(
 
 
 def _vouched(runs: Sequence[Run], causes: Sequence[str]) -> Iterator[Note]:
-    """Yield a note for each vouched cause, on the answers missing for it or that none are."""
+    """Yield a note for each vouched cause: how many answers are missing for it, or that none is."""
     for cause in dict.fromkeys(causes):
         lost = {run.name: max((part.missing.get(cause, 0) for part in run.scores), default=0) for run in runs}
         if any(lost.values()):
@@ -333,7 +333,7 @@ def _vouched(runs: Sequence[Run], causes: Sequence[str]) -> Iterator[Note]:
 
 
 def _widths(runs: Sequence[Run], settings: Settings) -> dict[str, float]:
-    """Return the width of each metric's range, beyond which nothing can be lost."""
+    """Return {metric: width of its range}, more than which cannot be lost. Unknown ranges are left out."""
     metrics: dict[str, list[Ends]] = {}
     for part in (part for run in runs for part in run.scores):
         metrics.setdefault(part.metric, []).append(Ends.of([part]))
@@ -348,7 +348,7 @@ def _settled(
     bar: Bar,
     settings: Mapping[str, Any],
 ) -> list[Candidate]:
-    """Return the candidates, without a verdict where missing answers could turn a pass into a fail.
+    """Return the rows, with the verdict removed where missing answers could turn a pass into a fail.
 
     Args:
         now: the rows of the answers that there are.
@@ -387,14 +387,14 @@ def _settled(
 
 
 def _tried(n: int) -> Note:
-    """Return a note on the scores with which a pass was tried in place of those that are missing."""
+    """Return the note that n ways of filling in missing scores were tried and all pass."""
     between = f", and with {n - 2} between" if n > 2 else ""
     text = "answers are missing: the gate also passes with the worst scores that they could have, and with the best"
     return Note("missing_filled", f"{text}{between}. Other combinations were not tried")
 
 
 def _same_scores(a: Run, b: Run) -> bool:
-    """Return True if two runs have equal means on every question of all that both measured."""
+    """Return True if two runs have equal means on every question of each task they share."""
 
     def same(part_a: Scores, part_b: Scores) -> bool:
         pairing = align([part_a], [part_b], None)
@@ -412,7 +412,7 @@ _SAID_BY_ROWS = frozenset(("only_one_has", "nothing_shared", "left_out", "one_ru
 def against_runs(
     run: Run, base: Run, baselines: Sequence[Run], bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return candidates for A − B, or A − R·B, of the run against the mean of the baselines, and notes."""
+    """Return gate rows for A − B, or A − ratio·B, against the mean of the baselines, and notes."""
     if len(baselines) > 1:
         _check_several(settings)
     among = among_baselines(baselines)
@@ -430,7 +430,7 @@ def against_runs(
 
 
 def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Comparison, dict[Key, float]]:
-    """Return the comparison of two runs, and row key → the variance between baseline runs in the row."""
+    """Compare run and baseline. Return it and {row: variance between baseline runs in it}."""
     other = base if bar.ratio is None else scaled(base, bar.ratio)
     settings = replace(settings, margin=bar.margin or None)
     result = compare_runs([(run, other)], settings)
@@ -445,7 +445,7 @@ def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Compar
 
 
 def _marked(run: Run, **fields: Any) -> Run:
-    """Return the run with these fields set in all scores."""
+    """Return the run with these fields set in all of its scores."""
     scores, parts = (tuple(replace(part, **fields) for part in parts) for parts in (run.scores, run.parts))
     return replace(run, scores=scores, parts=parts)
 
@@ -459,7 +459,7 @@ def of_pair(
     tested: Mapping[Key, OneSided],
     settings: Settings,
 ) -> list[Candidate]:
-    """Return candidates for everything that the run or the baseline measured.
+    """Return a gate row for everything that the run or the baseline measured, some not judged.
 
     Args:
         run: the new one.
@@ -484,12 +484,12 @@ def of_pair(
 
 
 def _looks_by_key(run: Run) -> dict[Key, Sequential]:
-    """Return score key → the look that stopped the run."""
+    """Return {(task, metric, scorer): look at which the run stopped}."""
     return {look.key: look for look in (Sequential(**row) for row in run.sequential)}
 
 
 def _headline_first(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, `beside` set in those that do not decide as the task declares another main score.
+    """Return the rows, those that do not decide marked, as the task has another main metric.
 
     A metric that nobody asked for does not decide either.
     """
@@ -518,7 +518,7 @@ def _of_difference(row: Difference, bar: Bar, tested: OneSided | None, reason: s
 
 
 def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
-    """Return the mean of several runs of one configuration, with each run as a column, and notes on it."""
+    """Join baseline runs of one configuration: each run becomes a column of question means. And notes."""
     runs, twice = without_copies(runs)
     if len(runs) == 1:
         note = Note(
@@ -542,7 +542,7 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
 
 
 def _check_several(settings: Settings) -> None:
-    """Refuse settings that the test against several baseline runs cannot obey."""
+    """Refuse settings that the test against several baseline runs cannot follow."""
     if settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
     if settings.test != T_TEST.name:
@@ -555,7 +555,7 @@ def _check_several(settings: Settings) -> None:
 
 
 def _complete(run: Run) -> tuple[Run, int]:
-    """Return (run, count): the run with questions that lack an answer in some column emptied, and their number."""
+    """Empty the questions that some column lacks. Return the run and the number of such questions."""
     lacking = 0
 
     def whole(part: Scores) -> Scores:
@@ -570,7 +570,7 @@ def _complete(run: Run) -> tuple[Run, int]:
 
 
 def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
-    """Return the run of question means, `of_right` True in scores that are only 0 and 1 in the original runs."""
+    """Set `of_right` in question means if the original scores were only 0 and 1."""
     of_key: dict[Key, list[Scores]] = {}
     for part in (part for run in runs for part in (*run.scores, *run.parts)):
         of_key.setdefault(part.key, []).append(part)
@@ -582,7 +582,7 @@ def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
 
 
 def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-    """Return scores with a question's mean in place of the question's answers."""
+    """Return the scores with each question's answers replaced by their mean."""
 
     def mean(values: FloatArray) -> FloatArray:
         return question_stats(values).mean[:, None]
@@ -596,7 +596,7 @@ def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
 
 
 def scaled(run: Run, ratio: float) -> Run:
-    """Return the run with scores times `ratio`, or divided by `ratio` if lower is better."""
+    """Return the run with its scores times `ratio`, or divided by it where lower is better."""
 
     def times(part: Scores) -> Scores:
         R = 1 / ratio if part.higher_is_better is False else ratio
@@ -610,7 +610,7 @@ def scaled(run: Run, ratio: float) -> Run:
 
 
 def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -> Comparison:
-    """Return the rows of A − R·B, those on which A and B always agree with the limits of A − B moved by (1 − R)·B.
+    """Return the rows of A − ratio·B. Where A and B always agree, with limits from A − B.
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
@@ -629,7 +629,7 @@ def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settin
 
 
 def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
-    """Return key → the reason why one run has no scores, "" if both have, for all that either measured."""
+    """Return {row: why one of the two runs has no scores of it, "" if both have}."""
     mine, theirs = _measured(run), _measured(base)
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     out: dict[Key, str] = {}
@@ -643,7 +643,7 @@ def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
 
 
 def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping[Key, str]) -> dict[Key, str]:
-    """Return key → the reason why a row cannot be judged, "" if it can, for all that either run measured."""
+    """Return {row: why it cannot be judged, "" if it can} for all that either run measured."""
     matched, _ = matched_scores(run, base, alone=not run.groups and not run.corpus)
     mine, theirs = _measured(run), _measured(base)
     rows = {row.key: row for row in compared}
@@ -663,14 +663,14 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
 
 
 def _made_of(run: Run, key: Key) -> list[OnQuestions]:
-    """Return the scores that a row is computed from: of one task, or of all tasks of a group."""
+    """Return the scores from which a row is computed: one task's, or those of all tasks of a group."""
     tasks = next((group.tasks for group in run.groups if (group.name, group.metric, group.scorer) == key), key[:1])
     made_of = {(task, *key[1:]) for task in tasks}
     return [part for part in (*run.scores, *run.parts, *run.corpus) if part.key in made_of]
 
 
 def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
-    """Return key → the reason why the baseline runs are not one configuration, for rows that have one.
+    """Return {row: why the baseline runs are not of one configuration} for rows with such a reason.
 
     They have other tasks, versions, prompts or questions.
     """
@@ -692,14 +692,14 @@ def among_baselines(baselines: Sequence[Run]) -> dict[Key, str]:
 
 
 def _measured(run: Run) -> dict[Key, str]:
-    """Return key → the reason why a run's result has no scores, "" if it has."""
+    """Return {row: why the run has no scores of it, "" if it has} for all that the run reports."""
     groups = [(group.name, group.metric, group.scorer) for group in run.groups]
     skipped = {skip.key: f"it has no scores by question ({skip.reason})" for skip in run.skipped}
     return skipped | dict.fromkeys((*(part.key for part in (*run.scores, *run.corpus)), *groups), "")
 
 
 def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
-    """Return the reason why two runs' scores cannot be compared, "" if they can.
+    """Return why two runs' scores cannot be compared (version, prompts, questions, …), "" if they can.
 
     Args:
         a: those of the new run, or of the first baseline.
@@ -733,7 +733,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
 
 
 def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Settings) -> bool:
-    """Return True if a row compares the run with the baseline that the run was stopped against."""
+    """Return True if the run was stopped early in a comparison with this very baseline."""
     each = (what for what in compared_of(run, base)[0] if (what.task, *what.parts_a[0].key[1:]) == row.key)
     return any(module_of("looks").is_of(look, what, settings) for what in each)
 
@@ -741,7 +741,7 @@ def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Set
 def _with_look_interval(
     row: Difference, look: Sequential | None, reason: str, bar: Bar, *, known: bool
 ) -> tuple[Difference, str]:
-    """Return (row, reason): the row with a valid look's estimate and interval, and why it is not judged or "".
+    """Return (row, reason): the row corrected for early stopping, and why it is not judged or "".
 
     The looks allow for the questions that were not asked, and for the probabilities with which the others were drawn.
     """
@@ -770,7 +770,7 @@ def _with_look_interval(
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
-    """Return the candidate for the equal-weight mean of all rows that can be judged."""
+    """Return the gate row for the mean of all rows that can be judged, A − B."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
     result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
     ((row,), (tested,)) = result.comparisons, result.one_sided
@@ -781,7 +781,7 @@ def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Setti
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, same_questions: bool) -> Candidate:
-    """Return the equal-weight mean of all rows against the mean of their floors.
+    """Return the gate row for the mean of all rows against the mean of their floors.
 
     The floors are of the same questions or not."""
     bars = {c.row.key: c for c in judged if not c.row.reason and not c.beside}
@@ -804,7 +804,7 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, 
 
 
 def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
-    """Return the run with only the mean of these scores, each top-level row with equal weight by default.
+    """Return the run reduced to a group over these scores, by default with equal weights.
 
     Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
     question is the cluster of its values by several metrics.
@@ -834,7 +834,7 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
 
 
 def _shares(run: Run, scores: Sequence[Scores], settings: Settings) -> tuple[float, ...]:
-    """Return the weights of scores in the pooled mean, where a group counts as one row."""
+    """Return each score's weight in the pooled mean, a group's tasks sharing one row's weight."""
     tops: list[tuple[Measure, Top]] = []
     for measure in dict.fromkeys((part.metric, part.scorer) for part in scores):
         tasks = [part.task for part in scores if (part.metric, part.scorer) == measure]
@@ -858,7 +858,7 @@ def _floors_in(floors: Mapping[Key, Floor] | Floor) -> Sequence[Floor]:
 def against_floors(
     run: Run, floors: Mapping[Key, Floor] | Floor, bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return candidates for a run's means compared with floors, and notes.
+    """Return gate rows for a run's means against floors, and notes.
 
     Args:
         run: the run.
@@ -908,7 +908,7 @@ def against_floors(
 
 
 def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: Sequence[int] = ()) -> Candidate:
-    """Return the candidate of one mean compared with a floor.
+    """Return the gate row for one mean against a floor, which may be a measured number with noise.
 
     If the floor was measured, its limits are the difference's [Zou, eq. 3].
 
@@ -955,7 +955,7 @@ def decide(
     warnings: Iterable[Note] = (),
     notes: Iterable[Note] = (),
 ) -> Gate:
-    """Return the gate's result: a decision over all rows that can be judged, or by the pooled row alone.
+    """Return the gate's result over all rows that can be judged, or by the pooled row alone.
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
@@ -991,7 +991,7 @@ def decide(
 def _verdicts(
     candidates: Sequence[Candidate], bar: Bar, settings: Mapping[str, Any]
 ) -> tuple[list[GateRow], float, str]:
-    """Return the candidates' rows with verdicts by one rule over all rows that decide.
+    """Return (rows with verdicts, significance level, adjustment), by one rule over all deciding rows.
 
     A loss that is shown in any row fails, so its p is adjusted. A loss must be excluded in every row, each by its own
     p.
@@ -1023,7 +1023,7 @@ def _verdicts(
 
 
 def _limit(c: Candidate, rule: Rule) -> float | None:
-    """Return the confidence limit that the rule uses, on the scale of the row."""
+    """Return the confidence limit that the rule compares with the threshold, on the row's scale, or None."""
     end = c.low if rule == "no-loss" else c.high
     if math.isnan(end) or c.row.threshold is None:
         return None
@@ -1031,7 +1031,7 @@ def _limit(c: Candidate, rule: Rule) -> float | None:
 
 
 def _reach(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
-    """Return fields for the loss that a row detects with 80% power, or for the questions needed to exclude it."""
+    """Return fields on power: the loss that is detected with 80% power, or the questions needed to pass."""
     se, df, n = c.row.se, c.row.df, c.row.n_questions
     if not se or df is None:
         return {}
@@ -1048,13 +1048,13 @@ def _reach(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
 
 
 def family(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates that decide: the pooled one, else all that can be judged and that count."""
+    """Return the rows that decide: the pooled one if there is one, else all judged ones that count."""
     pooled = [c for c in candidates if c.pooled]
     return [c for c in pooled or candidates if not c.row.reason and not c.beside]
 
 
 def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
-    """Return the share of identical models that would fail the gate, and the loss that each row detects.
+    """Simulate the gate: how often identical models fail it, and which losses it detects.
 
     T = (z + δ)/s is drawn for each row at its own standard error and degrees of freedom, the rows independent, and the
     rule applied to each draw. The same draws serve every loss, so that the power grows with it. A loss that is not
@@ -1076,7 +1076,7 @@ def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
     chi2 = rng.chisquare(df, z.shape)
 
     def stopped(loss: float, times: float = 1.0) -> float:
-        """Return the share that does not pass, with `times` the questions."""
+        """Return the share of simulated runs with this loss that do not pass, with `times` the questions."""
         here = np.sqrt(fixed + (se**2 - fixed) / times)
         t = (z + (slack - loss) / here) / np.sqrt(chi2 / df)
         p = special.stdtr(df, t if gate.rule == "regression" else -t)
@@ -1085,7 +1085,7 @@ def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
         return float((p.min(axis=1) * (len(se) if gate.adjust == "holm" else 1) < gate.alpha).mean())
 
     def turned(share: Callable[[float], float], high: float, power: float) -> float:
-        """Return where a share that grows reaches the power."""
+        """Return the argument at which a growing share reaches `power`, by bisection up to `high`."""
         low = 0.0
         for _ in range(40):
             middle = (low + high) / 2

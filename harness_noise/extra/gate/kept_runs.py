@@ -49,13 +49,13 @@ _RIGHT = "of_right"
 
 
 def is_store(path: object) -> bool:
-    """Return True if a path is a folder that holds kept runs."""
+    """Return True if a path is a folder with runs that a gate has kept."""
     folder = Path(str(path))
     return folder.is_dir() and any(folder.glob(_FILES))
 
 
 def read_kept(folder: object) -> list[Run]:
-    """Return the runs of a folder, the oldest first.
+    """Read the runs that a gate has kept in a folder, the oldest first.
 
     Raises:
         InputError: a file that cannot be used.
@@ -64,7 +64,7 @@ def read_kept(folder: object) -> list[Run]:
 
 
 def _head(path: Path) -> dict[str, Any]:
-    """Return the content of a kept run's file.
+    """Read a kept run's file as a dictionary. Refuse other files.
 
     Raises:
         InputError: it is no kept run.
@@ -100,7 +100,7 @@ def _not_kept(path: Path) -> InputError:
 
 
 def _texts(values: Any, n: int | None = None) -> tuple[str, ...]:
-    """Return a JSON list of texts as a tuple. Raise TypeError for another type, ValueError if there are not n."""
+    """Return a JSON list of texts as a tuple. TypeError for anything else, ValueError unless it has n items."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise TypeError
     if n is not None and len(values) != n:
@@ -128,7 +128,7 @@ def _skipped(key: Any) -> Skipped:
 
 
 def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: Any) -> Group:
-    """Return a group read from a kept run's file, with every value checked."""
+    """Check the values of a group in a kept run's file, and return it."""
     found, shares = _texts(tasks), None if weights is None else _numbers(weights)
     if len(set(found)) < len(found) or not found or weighting not in get_args(Weighting) or native is not None:
         raise ValueError
@@ -139,7 +139,7 @@ def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: A
 
 
 def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
-    """Return scores read from a kept run's file, with every value checked."""
+    """Check the values of scores in a kept run's file, and return them."""
     fields = {name: value for name, value in part.items() if name not in ("questions", "mean")}
     if set(fields) - {_RIGHT} != {*_FIELDS, "clusters"} or part["questions"] < 0:
         raise ValueError
@@ -166,7 +166,7 @@ def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
 
 
 def comparable(run: Run) -> Run:
-    """Return the run with question names and prompts hashed as in kept runs."""
+    """Return the run with question names and prompts hashed as in kept runs, so that they match."""
     done: dict[int, Questions] = {}
 
     def renamed(part: Scores) -> Scores:
@@ -188,12 +188,12 @@ ORIGIN = {"commit": "SHA", "branch": "REF_NAME", "event": "EVENT_NAME", "reposit
 
 
 def from_pull_request() -> bool:
-    """Return True in a job of a pull request. Its code is not accepted yet, so it keeps no run for others."""
+    """Return True if this process is a GitHub job of a pull request, which must not keep runs."""
     return os.environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
 
 
 def provenance(folder: object) -> str:
-    """Return the origin of the newest run of a folder, such as "main@abc1234, 3 days old", "" if it is unknown.
+    """Return where a folder's newest run comes from: "main@abc1234, 3 days old". "" if unknown.
 
     Raises:
         InputError: the file cannot be used.
@@ -212,7 +212,7 @@ def provenance(folder: object) -> str:
 
 
 def keep(run: Run, folder: Path, last: int) -> list[Path]:
-    """Write a kept run to a folder, remove all but the `last` files, and return the new file if any.
+    """Write a run into a folder and delete all but the `last` newest. Return [path], [] if it was there.
 
     Files are numbered, so that their order is that of writing, whatever a clock says. The last is never removed.
 

@@ -15,7 +15,7 @@ TONES = {True: "good", False: "bad", None: "unsure"}
 
 
 def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of a gate."""
+    """Return a gate's result as a `Summary`: outcome, table of rows, rule and notes."""
     marks = Marks()
     rows = [row for row in gate.rows if not row.question or _is_told(row)]
     how = f"one-sided at {fmt.percent(gate.alpha)}"
@@ -64,7 +64,7 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
 
 
 def sentence(gate: Gate) -> str:
-    """Return the verdict in one line."""
+    """Return a gate's outcome with its reason in one line."""
     judged = [row for row in gate.rows if row.decides and row.passed is not None]
     what = "question" if any(row.question for row in judged) else "row"
     rows = counted(len(judged), what)
@@ -87,7 +87,7 @@ def sentence(gate: Gate) -> str:
 
 
 def _failed(gate: Gate) -> str:
-    """Return the first row in which a loss is shown."""
+    """Return words on the first row that fails, and how many others do."""
     first, others = gate.failing[0], len(gate.failing) - 1
     more = f" and {others} more" if others else ""
     p = ""
@@ -102,12 +102,12 @@ def _failed(gate: Gate) -> str:
 
 
 def _with_unit(row: GateRow, value: float | None) -> str:
-    """Return a value on a row's scale as text with its unit."""
+    """Format a value with the scale of its row and its unit."""
     return fmt.shown(row, value, mean=fmt.is_mean(row, "estimate"), unit=True)
 
 
 def _threshold(row: GateRow) -> str:
-    """Return the limit that the row must reach, as the user gave it."""
+    """Format the threshold that a row must reach, in the digits that the user gave."""
     if row.threshold is None:
         return fmt.MISSING
     scale = fmt.scale_of(row)
@@ -126,7 +126,7 @@ def _allowed(gate: Gate) -> str:
 
 
 def _worth(judged: list[GateRow]) -> str:
-    """Return a clause on the losses that the gate would detect."""
+    """Return a clause on which losses the gate would detect with 80% power."""
     seen = sorted((row for row in judged if row.sees is not None), key=lambda row: row.sees or 0.0)
     blind = any(row.sees is None and row.se for row in judged)
     if not seen:
@@ -183,17 +183,17 @@ def _share(share: float) -> str:
 
 
 def _in_all(gate: Gate) -> str:
-    """Return the words " in all rows together" if several rows decide, else ""."""
+    """Return " in all rows together" if several rows decide, else ""."""
     return " in all rows together" if sum(row.decides for row in gate.rows) > 1 else ""
 
 
 def _right(row: GateRow) -> str:
-    """Return the right answers of both runs as text, such as "3/10 : 9/10"."""
+    """Return the right answers of both runs as text, "3/10 : 9/10". "" for rows without counts."""
     return "" if row.answers_a is None else f"{row.right_a}/{row.answers_a} : {row.right_b}/{row.answers_b}"
 
 
 def _is_told(row: GateRow) -> bool:
-    """Return True for a question that failed, or that is not judged and lost right answers."""
+    """Return True for a question that failed, or that is not judged and has fewer right answers."""
     return row.passed is False or (row.passed is None and (row.estimate is None or row.estimate < 0))
 
 
@@ -202,7 +202,7 @@ def _adjusted(gate: Gate, row: GateRow) -> str:
 
 
 def junit(gate: Gate) -> str:
-    """Return JUnit's XML: a test case for each row that decides, and one for the whole gate."""
+    """Return a gate's result as JUnit XML: a test case per deciding row, and one for the whole gate."""
     rows = [row for row in gate.rows if row.decides]
     cases = [_case("gate", gate.outcome == "fail", gate.outcome == CANNOT, gate.sentence)]
     for row in rows:

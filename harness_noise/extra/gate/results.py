@@ -192,16 +192,16 @@ class Gate(Document):
         return f"<Gate: {self.sentence}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--format json` prints."""
+        """Return the gate's result as the JSON object that `--format json` prints."""
         parts = {name: json_value(getattr(self, name)) for name in PARTS}
         return document(self.settings, gate=parts | {"passed": self.passed, "sentence": self.sentence})
 
     def to_markdown(self) -> str:
-        """Return the verdict and the table, for a pull request."""
+        """Return the verdict and the table as Markdown, for a pull request."""
         return str(rendered("markdown", self))
 
     def to_junit(self) -> str:
-        """Return JUnit's XML, one test case for each row that decides."""
+        """Return JUnit XML with one test case for each row that decides."""
         return str(rendered("junit", self))
 
 

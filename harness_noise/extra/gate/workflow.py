@@ -56,7 +56,7 @@ jobs:
 
 
 def workflow(context: click.Context) -> str:
-    """Return the workflow of the gate that was typed.
+    """Return a GitHub workflow (YAML) that runs the gate command that was typed.
 
     Raises:
         InputError: what the action does not take, or what GitHub would take for an expression.

@@ -29,12 +29,12 @@ class AskedCorrection:
         return name
 
     def reads(self, scorers: tuple[str, ...]) -> dict[str, Any]:
-        """Return the fields of `ReadOptions` that the correction needs, if only these scorers were asked for."""
+        """Return the `ReadOptions` fields needed to read the labels along with the wanted scorers."""
         more = (self.scorer,) if self.scorer and scorers and self.scorer != EDITS else ()
         return {"scorers": (*scorers, *more), "edits": self.scorer == EDITS}
 
     def of(self, runs: Sequence[Run]) -> list[Run]:
-        """Return the runs with the judge's scores corrected."""
+        """Return the runs with the judge's scores corrected by human labels."""
         how = LabelOptions(bool(self.given.get("labels_at_random")), self.given.get("label_range"))
         if self.scorer:
             return [scored_by(run, self.scorer, how, self.settings) for run in runs]
@@ -42,7 +42,7 @@ class AskedCorrection:
 
 
 def _read(source: Any) -> LabelFile:
-    """Return the labels of a table: a file, a DataFrame, or rows as dictionaries."""
+    """Read human labels from a file, a DataFrame, or rows as dictionaries."""
     from harness_noise_adapters.extra.labels.reading import read_labels
 
     if is_path(source):
@@ -51,7 +51,7 @@ def _read(source: Any) -> LabelFile:
 
 
 def correction(given: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> AskedCorrection:
-    """Return the correction that keywords ask for. What cannot be computed with it is refused.
+    """Return the label correction that keywords ask for. Refuse contradictions and what it cannot do.
 
     Args:
         given: the keywords about labels that were given.

@@ -89,7 +89,7 @@ _LABELS = ("labels", "labels_scorer", "label_range", "labels_at_random")
 
 
 def _check_given(others: tuple[str, ...], *, planned: bool) -> None:
-    """Refuse the options of drawing with --plan, and those of planning without it.
+    """Refuse drawing options together with --plan, and planning options without --plan.
 
     Raises:
         InputError: names the first.
@@ -108,7 +108,7 @@ def _of_plan(option: str) -> str:
 
 
 def _of_labels(context: click.Context) -> str:
-    """Return a message for labels that `label` does not use: the commands to type with them."""
+    """Return a message that labels are not used here, with the commands that use them."""
     runs = shlex.join(context.params["runs"]) or "RUN"
     labels = shlex.quote(str(context.params["labels"] or "FILE"))
     return (

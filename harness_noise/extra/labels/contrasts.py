@@ -57,40 +57,40 @@ class CorrectedColumns(Correction):
     one_task: ClassVar[str] = "labels correct the scores of one side only: both need labels, or neither"
 
     def contrast(self, each: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
-        """Return the columns of the contrast, with labels where each run has one."""
+        """Return the correction of Σ coefficient × mean over runs, labelled where every run is."""
         return contrast_of(each, coefficients)
 
     def moments(self, m: Moments, plan: Design) -> Moments:
-        """Return the moments that count the labels."""
+        """Return the mean's moments with the variance that comes from having few labels."""
         return with_correction(m, self, plan)
 
     def codes(self, plan: Design) -> dict[str, bool]:
-        """Return the diagnostics on too few labels.
+        """Return {diagnostic code: True if it holds}: `few_labels`. `single_repeat` is switched off.
 
         One value of a question is not one answer.
         """
         return {"few_labels": self.n_clusters(plan) < FEW_LABELLED, "single_repeat": False}
 
     def n_clusters(self, plan: Design) -> int:
-        """Return the number of clusters that hold a label."""
+        """Return the number of clusters that have at least one labelled question."""
         return len(np.unique(plan.clusters[self.n_labels > 0]))
 
     def scores(self) -> FloatArray:
-        """Return the judge's and people's scores."""
+        """Return the judge's scores and the human labels in one array."""
         return np.concatenate([self.judge, self.label])
 
     def within_range(self) -> tuple[IntArray, FloatArray]:
-        """Return the labelled questions and their labels."""
+        """Return (row numbers of labelled questions, their labels)."""
         rows = np.flatnonzero(self.n_labels)
         return rows, self.label[rows]
 
     def fields(self, m: Moments, plan: Design) -> dict[str, Any]:
-        """Return the correction of the judge, and the estimand."""
+        """Return the result row's fields `judge` (bias, R², …) and `estimand`."""
         return {"judge": correction(self, m, plan), "estimand": self.estimand}
 
 
 def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
-    """Return a row's correction of the judge: counts of labels, judge's mean, bias, gain, R². None without a mean."""
+    """Return a row's figures on the judge: number of labels, its mean, bias, variance ratio, R². None: no mean."""
     if np.isnan(m.mean[0]):
         return None
     bias, variance = bias_of(of, plan)
@@ -109,7 +109,7 @@ def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrectio
 
 
 def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
-    """Return the columns of Σ a_r of several corrected runs on the same questions. Labels where each has one."""
+    """Return the correction of Σ coefficient × mean over runs, labelled where every run is."""
 
     def of(name: str, power: int = 1) -> FloatArray:
         terms = [a**power * getattr(x, name) for a, x in zip(coefficients, columns, strict=True)]
@@ -123,7 +123,7 @@ def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[floa
 
 
 def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
-    """Return the moments of a mean, its variance raised by `extra` and its df computed from those of judge and labels.
+    """Return a corrected mean's moments with variance and df that count judge and labels.
 
     `extra` is the variance that few errors do not show.
 
@@ -143,7 +143,7 @@ def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
 
 
 def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> float:
-    """Return degrees of freedom of the labelled questions' errors: one is spent in each task, and one on its slope.
+    """Return the degrees of freedom of the labelled errors: clusters less one per task and per slope.
 
     Of the labels alone (not `slopes`) no slope is fitted.
     """
@@ -156,7 +156,7 @@ def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> 
 
 
 def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
-    """Return (bias, its variance): the mean corrected by labels, minus the judge's mean over all questions.
+    """Return (corrected mean − judge's mean, its variance). NaN if it cannot be estimated.
 
     NaN where they are not identified.
     """
@@ -171,12 +171,12 @@ def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
 
 
 def alone_variance(of: CorrectedColumns, plan: Design) -> float:
-    """Return the variance of the mean of only the labelled answers, NaN if it cannot be estimated."""
+    """Return the variance of the labels' mean without use of the judge. NaN if it cannot be estimated."""
     return mean_variance(of.alone, plan, OF_RESIDUALS).variance.item()
 
 
 def r_squared(of: CorrectedColumns) -> float:
-    """Return R² = 1 − Var(error) / Var(label), where an error is a label minus the judge's cross-fitted prediction.
+    """Return the share R² of the labels' variance that the judge's scores predict. NaN if nothing varies.
 
     NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
     """

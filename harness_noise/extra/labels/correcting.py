@@ -45,7 +45,7 @@ class LabelOptions:
 
 
 def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions, settings: Settings) -> list[Run]:
-    """Return the runs with every score that has labels corrected. Others are left out with a note.
+    """Return the runs with their scores corrected by a file of labels. Unlabelled scores get a note.
 
     Raises:
         InputError: labels that no answer has, of some runs only, twice with different values, on another scale, or not
@@ -93,13 +93,13 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
-    """Return the runs' names in a file of labels: the model, or the run if two are of one model."""
+    """Return the runs' names in a label file: the model, or the run's name if two runs share a model."""
     models = [run.model for run in runs]
     return [run.model if models.count(run.model) == 1 else run.name for run in runs]
 
 
 def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with the scores of one scorer as the labels of the others. A missing score is not a label.
+    """Return the run with one scorer's scores taken as human labels of the other scorers.
 
     Raises:
         InputError: no such scorer, none beside it, or labels that cannot be used.
@@ -121,17 +121,17 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
 
 
 def _head(part: Scores) -> str:
-    """Return the name of the scorer in "scorer/value", without the value."""
+    """Return the scorer's name out of "scorer/value"."""
     return part.scorer.partition("/")[0]
 
 
 def _value(part: Scores) -> str:
-    """Return the name of the value in "scorer/value", "" if the scorer gives only one value."""
+    """Return the value's name out of "scorer/value", "" if there is none."""
     return part.scorer.partition("/")[2]
 
 
 def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
-    """Return the human scores that correspond to the judge's scores `part`, None without any."""
+    """Return the human scorer's scores of the same task and value as the judge's `part`, or None."""
     there = [scores for scores in people if scores.task == part.task]
     own, values = _value(part), {_value(scores) for scores in there}
     if own in values or not (values == {""} or (own == "" and len(values) == 1)):
@@ -140,7 +140,7 @@ def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
 
 
 def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with scores that people edited as labels of the scores before the edit.
+    """Return the run with scores that people edited in the log taken as labels of the originals.
 
     Raises:
         InputError: none is edited, or none of them was right as it was.
@@ -185,7 +185,7 @@ class _Labelled:
 
 
 def _matched(part: Scores, labels: Mapping[Label, int | None], tasks: dict[Label, str], file: str) -> _Labelled:
-    """Return the labels of the answers of one task of a run.
+    """Match labels to the answers of one task of a run, and average them over people.
 
     Args:
         part: the scores of the answers.
@@ -217,7 +217,7 @@ def _matched(part: Scores, labels: Mapping[Label, int | None], tasks: dict[Label
 
 
 def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
-    """Return the mean label of one answer. Each person counts once.
+    """Return an answer's mean label, each person counted once. Refuse one person's contradicting labels.
 
     Raises:
         InputError: the same person, or an unnamed one, gave two different labels.
@@ -236,7 +236,7 @@ def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
 
 
 def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
-    """Return the (n, K) labels of the answers, or (n, K + 1) with those of whole questions last, NaN without a label.
+    """Return each question's mean label and the judge's mean on the same answers, from (n, K) labels.
 
     Labels of any other number of answers are of the questions.
     """
@@ -254,7 +254,7 @@ def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
 def _corrected(
     run: Run, matched: dict[Scores, _Labelled], labels: LabelFile, options: LabelOptions, settings: Settings
 ) -> Run:
-    """Return the run with the scores that have labels corrected.
+    """Return the run with corrected scores. Tasks with too few labels are corrected together.
 
     Where tasks of a group have too few labels for a row of their own, the part is one of all its tasks together.
     """
@@ -307,7 +307,7 @@ def _corrected(
 
 
 def _n_clusters(part: Scores, these: _Labelled) -> int:
-    """Return the number of clusters with a label in a task."""
+    """Return the number of a task's clusters that have a label."""
     return len({i if part.clusters is None else part.clusters[i] for i in np.flatnonzero(~np.isnan(these.label))})
 
 
@@ -323,7 +323,7 @@ def _scores_of(
     *,
     all_filled: bool = True,
 ) -> list[Scores]:
-    """Return the scores of one task, or of several that share one random subset, with corrected values.
+    """Return the corrected scores of one task, or of several that share one random subset of labels.
 
     If a person left out rows of the drawn part, those with a label must still look like a random subset.
     """
@@ -387,7 +387,7 @@ def _on_scale(
     bounds: tuple[float, float] | None,
     scale: tuple[float, float] | None,
 ) -> tuple[FloatArray, float]:
-    """Return the labels on the scale of the scores, and the width of the scale.
+    """Return the labels on the metric's scale, and the scale's width. Refuse labels on an unnamed scale.
 
     Raises:
         InputError: they are on another scale, which was not named.
@@ -419,7 +419,7 @@ def _on_scale(
 
 
 def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: IntArray, what: str) -> None:
-    """Refuse labels that are not of a random subset: the first questions, or those that the judge called wrong.
+    """Refuse labels that are not on a random subset: first questions, or chosen by the judge's score.
 
     Args:
         labelled: the part.
@@ -451,7 +451,7 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
 
 
 def _favours_tasks(labelled: Part) -> bool:
-    """Return True if labelled questions are spread over tasks more unevenly than a random subset would be."""
+    """Return True if labels are spread over tasks more unevenly than by chance."""
     first = np.unique(labelled.clusters, return_index=True)[1]
     tasks = labelled.strata[first]
     T = int(tasks.max()) + 1
@@ -466,7 +466,7 @@ def _favours_tasks(labelled: Part) -> bool:
 
 
 def _chosen_by_score(labelled: Part, judge: FloatArray) -> bool:
-    """Return True if the judge's scores of labelled questions differ more from all than a random subset's would."""
+    """Return True if the judge's scores of labelled questions differ from all more than by chance."""
     from scipy.stats import hypergeom
 
     size = np.bincount(labelled.clusters)
@@ -492,7 +492,7 @@ def _names(parts: Iterable[Scores]) -> str:
 
 
 def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) -> str:
-    """Return the sentence on labels that belong to no answer."""
+    """Return the error message on labels that belong to no answer, with the names that exist."""
     first = lost[0]
     keys = [key for run in runs for part in run.scores[:1] for key in part.questions.keys[:MOST_NAMED]]
     tasks = dict.fromkeys(part.task for run in runs for part in run.scores)
@@ -510,7 +510,7 @@ def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) ->
 
 
 def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, settings: Settings) -> Scores:
-    """Return the scores corrected by (n,) or (n, K) labels, NaN where there is none.
+    """Return the scores corrected by an array of labels, (n,) or (n, K), NaN where there is none.
 
     Raises:
         InputError: labels that do not fit or cannot be used.

@@ -33,7 +33,7 @@ TARGET_ALONE = (
 def label_sample(
     runs: Sequence[Run], size: str | float, *, by_score: bool = False, blind: bool = True, seed: int = 0
 ) -> LabelSample:
-    """Return answers to random questions, one of each run to each question, in a random order of clusters.
+    """Draw answers for people to label: random questions in whole clusters, one answer per run.
 
     A person who stops early has still labelled a random subset.
 
@@ -85,7 +85,7 @@ def label_sample(
 
 
 def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], drawn: Sequence[IntArray]) -> list[Note]:
-    """Return a note if the drawn labels, (m,) cluster codes by task, are too few to use the judge.
+    """Return [note] if the drawn labels are too few for the judge's scores to be of use.
 
     Tasks that have too few labels for a row of their own are one part, together with the others of their group.
     """
@@ -124,7 +124,7 @@ class _Joint:
         return self.parts[0]
 
     def expected(self) -> FloatArray:
-        """Return (n,) mean score over the runs, as a share of the range, ½ if no range is known."""
+        """Return (n,) mean scores over the runs as a share (0–1) of the range. ½ if it is unknown."""
         bounds = score_range([Ends.of(self.parts)], Settings())
         if bounds is None:
             return np.full(len(self), 0.5)
@@ -132,7 +132,7 @@ class _Joint:
         return np.asarray((np.mean(means, axis=0) - bounds[0]) / (bounds[1] - bounds[0])).clip(0, 1)
 
     def texts(self, drawn: IntArray, notes: list[Note]) -> list[dict[int, QuestionText]]:
-        """Return for each run the words of the drawn questions, from its log."""
+        """Read for each run {question: text, target, answers} of the drawn questions, from its log."""
         out = []
         for part, rows in zip(self.parts, self.rows, strict=True):
             texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
@@ -153,7 +153,7 @@ class _Joint:
         *,
         named: bool,
     ) -> LabelRow:
-        """Return a random answer of a run to a question, as a row to label, under the run's own name if `named`."""
+        """Return a random answer of run r to question i as a row to label. `named`: the repeat's own name."""
         part, at = self.parts[r], self.rows[r][i]
         j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
         key, shown = part.questions.keys[at], part.questions.shown()
@@ -179,7 +179,7 @@ def _number_or_name(name: str) -> int | str:
 
 
 def _tasks(runs: Sequence[Run], notes: list[Note]) -> list[_Joint]:
-    """Return the tasks that all runs have, with the questions that all have answered."""
+    """Return the tasks that all runs have, restricted to questions that all have answered."""
     each = [{part.task: part for part in reversed(run.scores)} for run in runs]
     shared = [task for task in dict.fromkeys(part.task for part in runs[0].scores) if all(task in x for x in each)]
     left = {task for x in each for task in x} - set(shared)

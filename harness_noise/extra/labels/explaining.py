@@ -33,7 +33,7 @@ GAINS_NOTHING = 1.05
 
 
 def estimand(rows: Sequence[Estimate | Difference]) -> list[str]:
-    """Return sentences on the estimand of these rows, and on judges that do not help."""
+    """Return sentences on what corrected rows estimate (the human score), and on judges that do not help."""
     judged = [(what_of(row), row.n_questions, row.judge) for row in rows if row.judge is not None]
     by_sentence: dict[str, dict[str, None]] = {_UNUSED: {}, _ALL_LABELLED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
     for what, n, judge in judged:
@@ -52,18 +52,18 @@ def estimand(rows: Sequence[Estimate | Difference]) -> list[str]:
 
 
 def size(row: Estimate | Difference) -> str:
-    """Return the number of labelled questions of a row in words."""
+    """Return "N of them labelled by people" for a corrected row, "" for others."""
     return "" if row.judge is None else f"{row.judge.n_labelled} of them labelled by people"
 
 
 def remark(row: Estimate | Difference) -> str:
-    """Return "corrected by human labels", with the judge's own value and what the labels add to it."""
+    """Return "corrected by human labels", followed by the judge's own value and its bias."""
     alone = "few_labelled_failures" in row.diagnostics
     return f"{'of' if alone else 'corrected by'} human labels{' alone' if alone else ''}; {judge_words(row)}"
 
 
 def judge_words(row: Estimate | Difference) -> str:
-    """Return "the judge's own mean 0.57, to which the labels add −0.01 ± 0.02", or "" without labels."""
+    """Return "the judge's own mean 57%, to which the labels add −1 ± 2 points", "" without labels."""
     if row.judge is None:
         return ""
     own = "own difference" if isinstance(row, Difference) else "own mean"
@@ -72,7 +72,7 @@ def judge_words(row: Estimate | Difference) -> str:
 
 
 def noise(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
-    """Return the noise of human labels and the share of it that the judge predicts, from a corrected row.
+    """Return the labels' variance and the judge's R² behind a corrected row, for planning.
 
     Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
     """

@@ -44,7 +44,7 @@ class LabelFile:
 
 
 def answer_id(model: str, task: str, question: str, repeat: int) -> str:
-    """Return a hash of an answer's model, task, question and repeat, for files that do not show the model."""
+    """Return a hash that identifies an answer in label files that do not show its model."""
     text = "\x1f".join((model, task, question, str(repeat)))
     # a letter no number begins with: spreadsheets would round 123e456 and sixteen digits
     return "a" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

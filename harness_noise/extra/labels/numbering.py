@@ -29,18 +29,18 @@ class LabelledTask:
         return int(self.part.values.shape[1])
 
     def named(self) -> dict[str, int]:
-        """Return the run's names of its repeats, with their places. Empty if the run has none."""
+        """Return {the run's own name of a repeat: its index}. {} if repeats have no names."""
         return {name: j for j, name in enumerate(names_of_repeats(self.part))}
 
 
 def names_of_repeats(part: Scores) -> list[str]:
-    """Return the run's names of its K repeats. Empty if it has none, or not a name for each."""
+    """Return the run's own names of its K repeats. [] unless each repeat has a unique name."""
     names = [_plain(name) for name in part.repeat_names or ()]
     return names if len({*names}) == part.values.shape[1] == len(names) else []
 
 
 def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) -> list[Mapping[Label, int | None]]:
-    """Return for each task of each run its labels, with the answer of each, None for the question as a whole.
+    """Return for each task {label: index of the answer it is on}. None: it is on the question as a whole.
 
     An `answer_id` says which answer it is. Without one, repeats have the names that the run gives them, or they count
     the answers from 0 or from 1, the same way in the whole file.
@@ -80,7 +80,7 @@ def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) 
 
 
 def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTask:
-    """Return the labels that are of the questions of one task. A hash of no answer of the run is of another run."""
+    """Return the labels on one task of one run, with those whose `answer_id` names the answer."""
     keys, out = {*part.questions.keys}, LabelledTask(part)
     for label in (*file.labels, *file.empty):
         if label.question not in keys or label.task not in (None, part.task) or label.model not in (None, name, run):
@@ -96,7 +96,7 @@ def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTa
 
 
 def _start(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
-    """Return the number that the first answer has in the file: 0 or 1. None: repeats have the run's own names.
+    """Return the number of the first repeat in the file, 0 or 1. None: it uses the run's own names.
 
     Rows without a label count as evidence.
 
@@ -120,7 +120,7 @@ def _start(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
 
 
 def _either(file: LabelFile, label: Label, number: int, task: LabelledTask) -> str:
-    """Return the two answers that a repeat may mean, and how to say which."""
+    """Return the error message that a repeat number may mean two answers, with how to say which."""
     K, names = task.answers, [*task.named()]
     how = (
         f"{task.part.task} calls its repeats {some_of(names, MOST_NAMED)}: write these, or"
@@ -135,7 +135,7 @@ def _either(file: LabelFile, label: Label, number: int, task: LabelledTask) -> s
 
 
 def _all_named(tasks: Sequence[LabelledTask]) -> bool:
-    """Return True if every repeat in the file is one that its run names, and no `answer_id` says another."""
+    """Return True if every repeat in the file is a name of a repeat of its run."""
     each = [(task.named(), task.known, [x for x in task.labels if x.repeat is not None]) for task in tasks]
     places = [
         (names.get(_plain(label.repeat or "")), known.get(label)) for names, known, named in each for label in named
@@ -144,12 +144,12 @@ def _all_named(tasks: Sequence[LabelledTask]) -> bool:
 
 
 def _number(label: Label) -> int | None:
-    """Return a label's repeat as a number, None if the label is of the question as a whole."""
+    """Return a label's repeat as an integer, None if it has none."""
     text = "" if label.repeat is None else _plain(label.repeat)
     return int(text) if text.isdecimal() else None
 
 
 def _plain(name: str) -> str:
-    """Return a repeat's name without the decimals of a whole number: 1 for 1.0."""
+    """Return a repeat's name, whole numbers without decimals: "1.0" is "1"."""
     head, dot, rest = name.partition(".")
     return str(int(head)) if head.isdecimal() and not rest.strip("0") and (rest or not dot) else name

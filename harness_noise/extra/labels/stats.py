@@ -37,7 +37,7 @@ def corrected_values(
     *,
     alone_only: bool = False,
 ) -> tuple[FloatArray, CorrectedColumns, bool]:
-    """Return (n,) values whose mean is the corrected one, their columns, and True if the errors seen are few.
+    """Return (n,) values whose mean is the corrected mean, their correction, True if errors seen are few.
 
     Args:
         judge: its scores of the n questions.
@@ -75,7 +75,7 @@ def corrected_values(
 
 
 def too_few_to_correct(label: FloatArray, clusters: IntArray, bounds: tuple[float, float] | None) -> bool:
-    """Return True if fewer than five labelled clusters hold a failure, or fewer than five a pass: then use only labels.
+    """Return True if under five labelled clusters hold a failure, or a pass: then only labels count.
 
     Near an end of the range the corrected mean is unreliable: with one or two failures among the labels its interval
     covers 81–93%, that of the labels alone 91–98% while it is shorter.
@@ -95,7 +95,7 @@ def too_few_to_correct(label: FloatArray, clusters: IntArray, bounds: tuple[floa
 def _predicted(
     judge: FloatArray, label: FloatArray, seen: FloatArray, part: Part, plan: Design
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return (n,) cross-fitted predictions from the judge's score, (m,) errors, and the number of slopes."""
+    """Return (n,) cross-fitted predictions of labels from judge's scores, (m,) errors, number of slopes."""
     Z = features(judge[:, None], plan.n_clusters)
     if plan.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
         return np.zeros(len(judge)), label, 0
@@ -105,7 +105,7 @@ def _predicted(
 
 
 def _factors(part: Part, plan: Design, weights: FloatArray, *, used: int) -> FloatArray:
-    """Return (m,) factors of the residuals: CR2's leverage in the subset instead of among all, and the slope."""
+    """Return (m,) factors that correct labelled residuals for leverage and for the fitted slope."""
     share = np.bincount(plan.clusters, weights=weights)[plan.clusters]
     whole = (np.bincount(part.clusters) / len(part.clusters))[part.clusters[part.asked]]
     df = float(plan.n_clusters - 1)
@@ -113,7 +113,7 @@ def _factors(part: Part, plan: Design, weights: FloatArray, *, used: int) -> Flo
 
 
 def _unseen(sums: FloatArray, width: float) -> float:
-    """Return the variance that two more clusters with the largest error seen, up and down, add to the mean error.
+    """Return variance to add for errors too rare to be seen, if few clusters hold the errors. Else 0.
 
     Only if few clusters hold the errors, `FEW_FAILURES` by their effective number: a judge that is right on all labels
     need not be right everywhere. If no error is seen, the error of a cluster is the whole range.

@@ -12,7 +12,7 @@ from .results import LabelSample
 
 
 def write_label_sample(sample: LabelSample, path: Path) -> None:
-    """Write the answers that people are to label as CSV, for a spreadsheet: texts keep their lines."""
+    """Write the drawn answers as a CSV file that people fill in with labels in a spreadsheet."""
     out = io.StringIO()
     writer = csv_.writer(out, lineterminator="\n")
     writer.writerow(sample.columns)

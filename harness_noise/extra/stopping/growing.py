@@ -57,7 +57,7 @@ PINNED = ("se", "missing", "cluster", "repeats_are")
 
 
 def looks_path(path: str | Path) -> Path:
-    """Return the path of the file that keeps the looks at a run."""
+    """Return the path of the file, next to a run, in which the looks at it are saved."""
     place = Path(path)
     return place.with_name(place.name + LOOKS)
 
@@ -70,7 +70,7 @@ def observe(
     *,
     references: Sequence[Run] = (),
 ) -> Observed:
-    """Return A − B as a look sees it, from A's answers so far and from all answers of B and the references.
+    """Return the estimate of A − B at a look, from A's answers so far and all answers of B and reference runs.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
 
@@ -114,7 +114,7 @@ def observe(
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """Return the look with A's mean over all of B's questions, estimated by regression on B and the references.
+    """Return the look with A's mean predicted for all of B's questions by regression on B and references.
 
     `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
     has taken away already, no regression takes away again.
@@ -146,7 +146,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
 def look(
     run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
 ) -> tuple[Sequential, ...]:
-    """Take the next look at a growing run A against B, and keep it in the file `memory`.
+    """Take the next look at growing run A against B: decide if it may stop, and save the look in `memory`.
 
     A look at as many answers as the last one is that look again. What was decided once stays so; that it cannot be
     decided is no decision, and a run that goes on may still decide it.
@@ -202,7 +202,7 @@ def look(
 def _next(
     rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """Return the looks taken and the newest look, which is `before` if no answer came since."""
+    """Return the looks taken so far and the newest one, which is `before` if A has no new answers."""
     progress = whole_questions(n, total, observed)
     if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
         return taken, before
@@ -217,7 +217,7 @@ def _next(
 
 
 def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
-    """Return the comparison with the looks' estimate, interval, p-value and decision in every row.
+    """Return the comparison with estimate, interval, p and verdict of every row corrected for the looks.
 
     The plain interval and p hold for a run without earlier looks; whatever reads a row (headline, verdict,
     sentence) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
@@ -272,7 +272,7 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
 
 
 def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
-    """Return the scores of every task and group that both runs measured."""
+    """Return (A's scores, B's scores, group or None) for each task and group that both runs measured."""
     matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
@@ -283,7 +283,7 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 
 def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Return (number of questions that A has answered, number that B has answered).
+    """Return how many questions A and B have answered. Refuse an A with fewer than at the last look.
 
     Fewer of A than at the last look are refused.
     """
@@ -297,7 +297,7 @@ def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before
 
 
 def _answered(part_a: Scores, part_b: Scores) -> int:
-    """Return the number of questions of B that A has answered.
+    """Return how many of B's questions A has answered. Refuse an A that answered only the first ones.
 
     The first questions of the benchmark are refused as no random part.
     """
@@ -316,7 +316,7 @@ def _answered(part_a: Scores, part_b: Scores) -> int:
 
 
 def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
-    """Read what a file keeps of earlier looks, by task, metric and scorer."""
+    """Read the earlier looks from a file: {(task, metric, scorer): (looks taken, last look)}. {} without a file."""
     if not memory.exists():
         return {}
     try:
@@ -347,7 +347,7 @@ def _key(names: Any) -> tuple[str, ...]:
 
 
 def _sequential_of(values: Any) -> Sequential:
-    """Return the look that a file's values describe, with the type of every value checked.
+    """Check the JSON values of a saved look, and return it. ValueError if a type is wrong.
 
     Raises:
         ValueError: a value of another kind.
@@ -357,7 +357,7 @@ def _sequential_of(values: Any) -> Sequential:
 
 
 def _taken_of(info: list[float], fractions: list[float], residual: float | None) -> Taken:
-    """Return the looks taken so far that a file's values describe. Refuse fractions that do not rise.
+    """Check the saved information and fractions of earlier looks, which must rise, and return them.
 
     Raises:
         ValueError, TypeError: no numbers that rise.
@@ -392,7 +392,7 @@ class Pair:
         shares: list[float] | None = None,
         settings: Settings | None = None,
     ) -> Pair:
-        """Return the `Pair` of two runs' scores on their common questions. Tasks of a group are stacked into one table.
+        """Match two runs' scores by question, as data on which looks can be replayed. Groups are stacked.
 
         Raises:
             InputError: no question in common, or questions that are clustered in two crossed ways.
@@ -414,13 +414,13 @@ class Pair:
         return cls(a, b, plan, settings, np.empty((len(a), 0)))
 
     def order(self, rule: StoppingRule) -> Order:
-        """Return the order in which the rule asks for A's answers."""
+        """Return the random order in which the rule would ask for A's answers."""
         clusters = self.plan.clusters if self.plan.clustered else None
         tasks = self.plan.strata if self.plan.strata.any() else None
         return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
 
     def observed(self, answers: IntArray) -> Observed:
-        """Return the look at A − B when A has given the first `answers[i]` of its answers to question i."""
+        """Return the estimate of A − B if A had given only its first `answers[i]` answers to question i."""
         rows = np.flatnonzero(answers)
         a, b = self.a.take(rows), self.b.take(rows)
         values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
@@ -432,7 +432,7 @@ class Pair:
         return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)
 
     def run(self, rule: StoppingRule) -> Look:
-        """Take looks in the rule's order until the rule stops, and return the last one."""
+        """Replay looks on complete data until the rule stops, and return the last look."""
         order, look = self.order(rule), None
         for number in range(1, len(order.ends) + 1):
             look = rule.look(order, look, self.observed(order.answers(number)))
@@ -442,7 +442,7 @@ class Pair:
         return look
 
     def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
-        """Return the decisions of looks in many random orders, and the answers that they took."""
+        """Replay looks in many random orders. Return how often each decision came and the answers needed."""
         last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
         words = Counter(look.decision or NOT_DECIDED for look in last)
         answers = np.array([look.progress.answers for look in last], dtype=np.float64)

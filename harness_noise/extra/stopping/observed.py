@@ -82,7 +82,7 @@ class Observed:
         return PERCENT if self.zero_one else Scale()
 
     def amount(self, value: float) -> str:
-        """Return a difference or a standard error as text with its unit."""
+        """Format a difference or standard error of this look with its unit."""
         return self.scale.text(value, decimals(self.se, value), unit=True)
 
     @property
@@ -93,7 +93,7 @@ class Observed:
         return normal_z(self.estimate / self.se, self.df)
 
     def limits(self, low: float, high: float) -> tuple[float, float]:
-        """Return the confidence limits that lie `low` and `high` normal standard errors below the estimate.
+        """Return the confidence limits that lie `low` and `high` standard errors below the estimate.
 
         On the scale of t, away from 0 no nearer than those of the extended sample, and within the range.
         """
@@ -112,7 +112,7 @@ class Observed:
 
 
 def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
-    """Return a look's estimate of A − B, of one task or a group of tasks, over questions that both have answered.
+    """Return a look's estimate of A − B over the questions that both have answered so far.
 
     Args:
         a: of the run that grows.
@@ -148,7 +148,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
 
 
 def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """Return the look with A's number of answers and the share of its variance due to randomness of the answers.
+    """Return the look with A's number of answers, and the share of its variance due to answer noise.
 
     That share is known from questions with two answers of A; while there are too few, B's stand for them.
 
@@ -172,7 +172,7 @@ def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: 
 
 
 def _se_if_constant(of: Differences) -> float | None:
-    """Return a standard error for differences that are all equal, derived from the exact sign test. None if unknown.
+    """Return a standard error for differences that are all equal, from the sign test. None if unknown.
 
     The exact sign test says how likely that is; where all differences are 0, the interval of Bonett & Price.
     """
@@ -186,7 +186,7 @@ def _se_if_constant(of: Differences) -> float | None:
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
-    """Return a look's estimate of a mean, of one task or a group of tasks, over the questions answered so far."""
+    """Return a look's estimate of a mean over the questions answered so far."""
     _check(settings)
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
@@ -238,7 +238,7 @@ class EnoughRepeats:
 
 
 def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
-    """Return the answer to whether more answers per question would pay.
+    """Return whether more answers per question would hardly lower the noise, with a sentence on it.
 
     It is decided over all questions.
 

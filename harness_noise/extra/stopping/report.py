@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
-    """Return the table of the looks at runs."""
+    """Return a table of the looks at growing runs: questions so far, estimate, boundary, decision."""
     means = {row.rule == "se" for row in rows}
     what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"
     meaning = "questions answered so far, of all (answers, if there are several per question)"
@@ -42,7 +42,7 @@ def _look(row: Sequential) -> str:
 
 
 def stopped(row: Sequential) -> str:
-    """Return a sentence for a paper on a run that stopped."""
+    """Return a sentence for a paper on a run that stopped early: when, by which rule, and its result."""
     looks = f"look {_look(row)}"
     order = f"in random order{seed_words(row.order_seed)}"
     if row.complete:
@@ -64,7 +64,7 @@ def stopped(row: Sequential) -> str:
 
 
 def beside_means(row: Difference) -> list[str]:
-    """Return a sentence on why A − B is not the difference of the means next to it, none if it is."""
+    """Return [sentence on why A − B is not the difference of the means shown], [] if it is."""
     if row.unadjusted is None or row.diff == row.unadjusted.diff:
         return []
     plain = fmt.shown(row, row.unadjusted.diff, mean=False, unit=True)
@@ -75,13 +75,13 @@ def beside_means(row: Difference) -> list[str]:
 
 
 def _so_far(row: Sequential) -> str:
-    """Return words such as "300 of 1,000", or "1,200 of 5,000 answers" if questions get several answers."""
+    """Return how much is answered: "300 of 1,000", or "1,200 of 5,000 answers" with several per question."""
     if row.n_answers is None or row.n_answers_total is None or row.n_answers_total <= row.n_total:
         return f"{row.n_asked:,} of {row.n_total:,}"
     return f"{row.n_answers:,} of {row.n_answers_total:,} answers"
 
 
 def _asked(row: Sequential) -> str:
-    """Return words such as "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of 1,000 questions"."""
+    """Return how much is answered: "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of …"."""
     questions = f"{row.n_asked:,} of {row.n_total:,}"
     return f"{questions if (so_far := _so_far(row)) == questions else f'{so_far} to {questions}'} questions"

@@ -125,25 +125,25 @@ class Order:
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
-        """Return the (question, number of the answer) of every answer in block `number`, counted from 1."""
+        """Return (question, number of the answer) arrays for all answers in block `number`, counted from 1."""
         block = slice(*(0, *self.ends)[number - 1 : number + 1])
         return self.question[block], self.which[block]
 
     def asked(self, look: int) -> IntArray:
-        """Return the questions that have been asked by look `look` (counted from 1), in the order of asking."""
+        """Return the questions asked up to look `look` (counted from 1), in the order of asking."""
         block = slice((0, *self.ends)[look])
         return np.asarray(self.question[block][self.which[block] == 1])
 
     def answers(self, look: int) -> IntArray:
-        """Return (n,) the number of answers to each question that have been asked for by look `look`."""
+        """Return (n,) how many answers to each question are asked for up to look `look`."""
         return np.bincount(self.question[: (0, *self.ends)[look]], minlength=1 + int(self.question.max()))
 
     def first_look_after(self, number: int) -> Order:
-        """Return the order with its first `number` blocks joined into one."""
+        """Return the order with its first `number` blocks merged, so that the first look comes after them."""
         return replace(self, ends=self.ends[number - 1 :], units=self.units[number - 1 :])
 
     def progress(self, look: int) -> Progress:
-        """Return the numbers of questions and answers that have been asked for by look `look`."""
+        """Return the numbers of questions and answers asked for up to look `look`, and in all."""
         last = len(self.ends)
         each = self.answers(last)
         return Progress(
@@ -226,7 +226,7 @@ class StoppingRule:
         order: str = "breadth",
         **choices: Any,
     ) -> StoppingRule:
-        """Return the stopping rule that a user writes: `decided` or `se=0.01`, with `20` or `anytime` looks.
+        """Parse a user's stopping rule: `decided` or `se=0.01`, with `20` or `anytime` looks.
 
         Args:
             until: see there.
@@ -273,7 +273,7 @@ class StoppingRule:
         repeats: ArrayLike | None = None,
         shuffled: bool = False,
     ) -> Order:
-        """Return a random order of the questions in blocks of whole clusters, every task in proportion.
+        """Draw a random order of the questions in blocks between looks: whole clusters, tasks in proportion.
 
         Clusters that touch the same tasks are drawn in a random order and spread evenly, so that each block holds
         about its share of every task. With fewer clusters than looks can use there are fewer looks.
@@ -310,7 +310,7 @@ class StoppingRule:
         return Order(question, which, ends, seen, None if shuffled else self.seed, whole=repeats is None)
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
-        """Return (question, round from 1) of every answer, in the order in which they are asked."""
+        """Return (question, number of the answer from 1) arrays in the order of asking."""
         each = np.broadcast_to(np.asarray(repeats, dtype=np.intp), len(queue))
         if (each < 1).any():
             raise InputError("every question is asked at least once: repeats are from 1")
@@ -324,7 +324,7 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Return the number of looks for which there are enough questions (clusters). Refuse if there are too few."""
+        """Return how many looks so many questions (clusters) allow. Refuse if not even two."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
         if self._most() > 1 and count < 2:
             raise InputError(
@@ -334,7 +334,7 @@ class StoppingRule:
         return count
 
     def cannot_save(self, order: Order) -> str | None:
-        """Return a warning that so few clusters leave nothing to save by stopping early, else None."""
+        """Return a warning that clusters are too few for stopping early to save anything, else None."""
         looks = len(order.ends)
         if self._most() < 3 or looks > 2:
             return None
@@ -345,7 +345,7 @@ class StoppingRule:
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
-        """Take the next look at a run, and return it with its decision.
+        """Take the next look at a run, from what was observed, and return it with its decision.
 
         Args:
             order: of this run.
@@ -367,14 +367,14 @@ class StoppingRule:
 
 
 def whole_questions(n: int, total: int, observed: Observed) -> Progress:
-    """Return the progress of a run that has answered n of its questions completely."""
+    """Return the progress of a run of which n questions have all their answers and the others none."""
     answers = observed.answers or n
     every = answers if n >= total else round(answers / n * total)
     return Progress(n, total, answers, every, max(1, round(answers / n)), observed.repeats)
 
 
 def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
-    """Return the share of the information that is there after each answer.
+    """Return the share of the information after each answer, if half the variance is answer noise.
 
     It assumes that half of the variance is prediction noise.
     """
@@ -386,7 +386,7 @@ def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
 
 
 def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
-    """Return the numbers of answers after which looks are taken, at equal steps of information.
+    """Return after how many answers each look is taken, at about equal steps of information.
 
     A giant cluster may fill several.
     """
@@ -403,7 +403,7 @@ def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[in
 
 
 def check_points(rule: StoppingRule | None, theirs: Scores, settings: Settings) -> None:
-    """Refuse a stopping rule in points or per cent if the metric's range is not [0, 1].
+    """Refuse a margin or effect in points or % if the metric's range is not [0, 1].
 
     Args:
         rule: when the run that grows stops.
@@ -433,7 +433,7 @@ class Look:
         looks: Looks = LOOKS,
         seed: int | None = None,
     ) -> None:
-        """Take the look with this number, of `looks`, at a run whose order has this seed."""
+        """Compute look number `number` of `looks`: z, information and fraction, after earlier looks `before`."""
         self.rule, self.observed, self.progress = rule, observed, progress
         self.number, self.looks, self.seed = number, looks, seed
         self.alpha = round(1 - rule.level, 12)
@@ -464,7 +464,7 @@ class Look:
         return self.taken.fractions[-1] if self.z is not None else None
 
     def bounds(self, alpha: float, taken: Taken | None = None) -> tuple[float, ...]:
-        """Return the critical |z| of all looks up to this one, for a two-sided procedure of level `alpha`."""
+        """Return the critical |z| of each look up to this one, for two-sided level `alpha`."""
         taken = taken or self.taken
         if self.rule.looks == "anytime":
             full = taken.info[-1] if taken.fractions[-1] == 1 else max(self.full, RISE * taken.info[-1])
@@ -493,7 +493,7 @@ class Look:
         return CANNOT if rule.futility and self._hopeless() else None
 
     def _at_the_end(self, alpha: float) -> float:
-        """Return the critical |z| of the full design if the next look is the last."""
+        """Return the critical |z| that will apply when all questions are asked, if the next look is the last."""
         info = max(self.full, RISE * self.taken.info[-1])
         return self.bounds(alpha, Taken((*self.taken.info, info), (*self.taken.fractions, 1.0)))[-1]
 
@@ -523,7 +523,7 @@ class Look:
         return self.z is not None and abs(self.z) < inner[-1]
 
     def report(self) -> tuple[float | None, float | None, float | None]:
-        """Return the estimate and limits that are valid if the run ends at this look."""
+        """Return (estimate, lower, upper limit) corrected for the looks, if the run ends now. None if unknown."""
         o, rule = self.observed, self.rule
         if o.estimate is None or not o.se or o.df is None:
             return o.estimate, None, None
@@ -539,7 +539,7 @@ class Look:
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
     def p_value(self) -> float | None:
-        """Return the two-sided p-value of no difference, corrected for the looks."""
+        """Return the two-sided p-value of no difference, corrected for the looks. None if not computed."""
         if self.z is None:
             return None
         if self.decision in (*BETTER, ALL_ASKED):
@@ -587,7 +587,7 @@ class Look:
         )
 
     def alpha_spent(self) -> float:
-        """Return the two-sided error that the looks so far may have spent."""
+        """Return how much of the two-sided error the looks so far have spent."""
         if self.rule.se is not None or not self.taken.fractions:
             return 0.0
         if self.rule.looks == "anytime":
@@ -615,7 +615,7 @@ class Look:
         return text if self.decision is None else f"{text}: {o.scale.verdict(self.decision)}"
 
     def _what_it_takes(self) -> str:
-        """Return words on how much larger a benchmark would decide the observed difference with 80% power."""
+        """Return words on how many times more answers would decide the observed difference. "" if unclear."""
         o = self.observed
         if not o.estimate or not o.se:
             return ""

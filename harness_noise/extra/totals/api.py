@@ -82,7 +82,7 @@ def totals(
 
 
 def _of_answers(sources: Sequence[Any], choices: Mapping[str, Any]) -> Totals:
-    """Return the totals of a run's repeats, or of several runs of one model, computed from their answers.
+    """Return total scores of a run's repeats, or of several runs of a model, computed from their answers.
 
     Raises:
         InputError: there is one answer to each question, of one run.
@@ -263,7 +263,7 @@ def _total(part: TotalsOf, level: float) -> Total:
 def _figures(
     of: stats.SpreadOfTotals, level: float, bounds: stats.Bounds, codes: set[str], *, higher: bool | None = None
 ) -> dict[str, Any]:
-    """Return the fields of a `Total` that come from its mean and spread.
+    """Return a `Total`'s fields that follow from mean and SD: intervals, and limits for a further run.
 
     Args:
         of: these.
@@ -288,7 +288,7 @@ def _figures(
 
 
 def _by_model(runs: Sequence[Run], level: float) -> Iterator[tuple[Total, list[RunMean], Note | None]]:
-    """Yield the runs of each model, or the repeats of its only run, for every metric that is a mean, with a note."""
+    """Yield (total, each run's mean, note) for each model and metric, runs or repeats being the sample."""
     models: dict[str, list[Run]] = {}
     for run in runs:
         models.setdefault(run.model, []).append(run)
@@ -301,7 +301,7 @@ def _by_model(runs: Sequence[Run], level: float) -> Iterator[tuple[Total, list[R
 
 
 def _left_out(model: str, parts: Sequence[Scores], n: int) -> Note | None:
-    """Return a note on the questions that not all runs have answered, of which n were taken. None without any."""
+    """Return a note on how many questions not every run has answered, so that they are left out, or None."""
     every = {key for part in parts for key in picked(part.questions.keys, np.flatnonzero(is_scored(part)))}
     if len(every) <= n:
         return None
@@ -313,12 +313,12 @@ def _left_out(model: str, parts: Sequence[Scores], n: int) -> Note | None:
 
 
 def _repeats(part: Scores) -> tuple[list[str], FloatArray]:
-    """Return (n, K) scores of one run, whose columns are totals, on questions that have all repeats."""
+    """Return the repeats' numbers and the (n, K) scores of questions that have all repeats."""
     return [str(j + 1) for j in range(part.values.shape[1])], part.values[~np.isnan(part.values).any(axis=1)]
 
 
 def _several(runs: Sequence[Run], parts: Sequence[Scores]) -> tuple[list[str], FloatArray]:
-    """Return (n, R) question means of several runs, on the questions that all have."""
+    """Return the runs' names and the (n, R) question means of several runs on their common questions."""
     if len(parts) < len(runs):
         return [], np.zeros((0, 0))
     places = [{key: i for i, key in enumerate(part.questions.keys)} for part in parts]
@@ -352,7 +352,7 @@ def _of_table(
 
 
 def _by_key(parts: Sequence[TotalsOf]) -> dict[Key, TotalsOf]:
-    """Return (task, metric) → the totals of a table with one model.
+    """Return {(task, metric): totals} of a table. Refuse one with several models.
 
     Raises:
         InputError: there are several models.
@@ -376,7 +376,7 @@ def _sides(
 
 
 def _checked(a: TotalsOf, b: TotalsOf, least_a: int) -> tuple[stats.SpreadOfTotals, stats.SpreadOfTotals]:
-    """Refuse two sets of totals that cannot be compared."""
+    """Return the mean and SD of two sets of totals. Refuse sets that cannot be compared."""
     if a.n is not None and b.n is not None and a.n != b.n:
         raise InputError(f"{a.model} was asked {a.n:,} questions and {b.model} {b.n:,}: these are not the same ones")
     first, second = stats.spread(a.scores), stats.spread(b.scores)
@@ -407,7 +407,7 @@ def _difference(a: TotalsOf, b: TotalsOf, level: float) -> TotalDifference:
 
 
 def _verdicts(rows: Sequence[TotalDifference]) -> Iterator[TotalDifference]:
-    """Return the rows with p adjusted by Holm, and the verdict that follows."""
+    """Yield the rows with p adjusted by Holm, and the verdict from it."""
     adjusted = holm(np.array([math.nan if row.p_value is None else row.p_value for row in rows]))
     for row, p in zip(rows, adjusted.tolist(), strict=True):
         shown = p < 1 - row.level
@@ -443,7 +443,7 @@ def _gate_row(a: TotalsOf, b: TotalsOf | None, floor: float | None, margin: floa
 def _with_power(
     rows: Sequence[GateRow], widths: Sequence[float], rule: Rule, margin: float, alpha: float
 ) -> list[GateRow]:
-    """Return the rows with the loss that the rule regression shows with 80% power, if the metric can lose so much."""
+    """Return the rows with the loss that the gate would detect with 80% power. None if the metric is narrower."""
     judged = sum(row.p_value is not None for row in rows)
     if rule != "regression" or not judged:
         return [*rows]
@@ -457,7 +457,7 @@ def _with_power(
 
 
 def _decided(rows: Sequence[GateRow], settings: Settings, rule: Rule, margin: float) -> Gate:
-    """Return the gate's result over all rows of totals.
+    """Return the gate's result, from the p-values of all rows of totals.
 
     What must hold for any row is adjusted, what must hold for every row is not.
     """

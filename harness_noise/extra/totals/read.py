@@ -43,7 +43,7 @@ class TotalsOf(NamedTuple):
 
 
 def are_answers(source: Any) -> bool:
-    """Return True if a source holds answers to questions, False for a table of totals."""
+    """Return True if a source holds answers to questions, False if it is a table of total scores."""
     if is_path(source):
         path = resolve_path(source)
         if Path(path.name.removesuffix(".gz")).suffix not in _TABLES or not path.is_file():
@@ -58,7 +58,7 @@ def are_answers(source: Any) -> bool:
 
 
 def read_totals(source: Any, columns: Mapping[str, str], bounds: Bounds) -> list[TotalsOf]:
-    """Return the totals of each model, task and metric of a table.
+    """Read a table of total scores, one row per run. Return them by model, task and metric.
 
     Args:
         source: see `ground.rows_of`.
@@ -127,7 +127,7 @@ def _number(at: str, name: str, value: Any) -> float:
 
 
 def _only_number(where: str, rows: list[Row], others: set[str]) -> str:
-    """Return the one column of numbers that has no other role.
+    """Return the only column of numbers without another role, taken as the score. Refuse none or several.
 
     Raises:
         InputError: there is none, or there are several.

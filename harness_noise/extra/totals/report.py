@@ -18,7 +18,7 @@ _TONES = {"A better": "good", "B better": "bad"}
 
 
 def of_totals(table: Totals, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of totals."""
+    """Return total scores of runs as a `Summary`: mean, spread, and where a further run would lie."""
     marks, rows, level = Marks(), table.totals, fmt.level_of(table.totals)
     several = len({row.model for row in rows}) > 1
     columns = [
@@ -69,7 +69,7 @@ def _of_answers(row: Total) -> str:
 
 
 def _sentence(row: Total, several: bool) -> str:
-    """Return a sentence such as "gsm8k acc: 61 runs on the same questions, mean 86.0%, …" for one row."""
+    """Return a sentence on one row: "gsm8k acc: 61 runs on the same questions, mean 86.0%, …"."""
     who = " ".join(filter(None, (row.model if several else "", fmt.what_of(row))))
     runs = counted(row.n_runs, "run")
     text = f"{who}: {runs} on the same questions, mean {_level(row, row.mean)}".removeprefix(": ")
@@ -89,7 +89,7 @@ def _sentence(row: Total, several: bool) -> str:
 
 
 def of_differences(table: TotalsComparison, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the display form of differences of totals."""
+    """Return differences of total scores as a `Summary` of tables and sentences."""
     marks, rows = Marks(), table.total_differences
     columns = [
         *TASK,

@@ -39,23 +39,23 @@ class SpreadOfTotals(NamedTuple):
 
 
 def spread(scores: FloatArray) -> SpreadOfTotals:
-    """Return mean and standard deviation of (R,) totals."""
+    """Return number, mean and standard deviation (ddof 1) of (R,) total scores."""
     return SpreadOfTotals(len(scores), float(scores.mean()), float(scores.std(ddof=1)) if len(scores) > 1 else math.nan)
 
 
 def quantile(p: float, df: float) -> float:
-    """Return the quantile of Student's distribution."""
+    """Return the quantile p of Student's t distribution with these degrees of freedom."""
     return float(special.stdtrit(df, p))
 
 
 def limits(center: float, half: float, bounds: Bounds) -> tuple[float, float]:
-    """Return center ± half, within the metric's range."""
+    """Return (center − half, center + half), clipped to the metric's range."""
     low, high = bounds or (-math.inf, math.inf)
     return float(np.clip(center - half, low, high)), float(np.clip(center + half, low, high))
 
 
 def most_of_answers(mean: float, n: int, bounds: tuple[float, float]) -> float:
-    """Return the most that independent answers to n questions can make of the SD, √(p(1 − p)/n) on the scale.
+    """Return the largest SD of a total that independent answers could cause: √(p(1 − p)/n) on the scale.
 
     Answers to the same questions make √(Σ p_i(1 − p_i))/n, which is less if questions differ in difficulty.
     """
@@ -65,14 +65,14 @@ def most_of_answers(mean: float, n: int, bounds: tuple[float, float]) -> float:
 
 
 def exceeds(of: SpreadOfTotals, sd: float, level: float = 0.95) -> bool:
-    """Return True if runs differ by more than this SD, by a χ² test with R − 1 degrees of freedom."""
+    """Return True if runs differ significantly more than this SD, by a χ² test."""
     if of.varies_not or not sd > 0:
         return False
     return bool((of.R - 1) * of.sd**2 / sd**2 > special.chdtri(of.R - 1, 1 - level))
 
 
 def of_answers_alone(values: FloatArray) -> float:
-    """Return the SD of a run's mean that independent answers alone would give, from (n, R) means by question and run.
+    """Return the SD of a run's mean that answer noise alone would cause, from (n, R) means by question and run.
 
     w = (1/n²) Σ_r Σ_i r_ir² / (R − 1), r_ir what is left when the means of questions and runs are taken out.
     """
@@ -90,7 +90,7 @@ class Distance(NamedTuple):
 
 
 def welch(a: SpreadOfTotals, b: SpreadOfTotals) -> Distance:
-    """Return A − B of two sets of totals with Welch's standard error [Welch], NaN if neither set varies."""
+    """Return A − B of two sets of totals with Welch's standard error and df [Welch]. NaN if neither varies."""
     first, second = (0.0 if of.varies_not else of.sd**2 / of.R for of in (a, b))
     variance = first + second
     if variance == 0:
@@ -100,12 +100,12 @@ def welch(a: SpreadOfTotals, b: SpreadOfTotals) -> Distance:
 
 
 def next_run(one: float, b: SpreadOfTotals) -> Distance:
-    """Return the distance of one run from the mean of R runs, with the standard error of a further run [Hahn]."""
+    """Return one run's distance to the mean of R runs, with the standard error of a further run [Hahn]."""
     se = math.nan if b.varies_not else b.sd * math.sqrt(1 + 1 / b.R)
     return Distance(one - b.mean, se, b.R - 1.0)
 
 
 def tails(of: Distance, null: float) -> tuple[float, float]:
-    """Return P(T ≤ t) and P(T ≥ t) of a distance if the true difference is `null`."""
+    """Return P(T ≤ t) and P(T ≥ t) for a distance, if the true difference is `null`."""
     t = (of.diff - null) / of.se
     return float(special.stdtr(of.df, t)), float(special.stdtr(of.df, -t))

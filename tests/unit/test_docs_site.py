@@ -28,6 +28,21 @@ def test_every_page_has_one_place_in_the_navigation() -> None:
     assert tabs == ["Start", "How-to", "Reference", "Methods", "Validation"]
 
 
+def test_each_tab_opens_with_a_line_for_each_of_its_pages(tmp_path: Path) -> None:
+    """The landing pages and the list for language models are made of the navigation and of the pages."""
+    spec = importlib.util.spec_from_file_location("contents", DOCS / "contents.py")
+    assert spec is not None
+    assert spec.loader is not None
+    contents = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(contents)
+    for tab, (place, _) in contents.TABS.items():
+        assert (DOCS / place).read_text(encoding="utf-8") == contents.landing(tab), "python docs/contents.py"
+    assert (DOCS / "llms.txt").read_text(encoding="utf-8") == contents.for_models(), "python docs/contents.py"
+    landings = {place for place, _ in contents.TABS.values()}
+    assert sorted([page.path for page in contents.pages()] + ["index.md", *landings]) == PAGES
+    assert {page.path for page in contents.pages()} >= set(contents.LINES)
+
+
 @pytest.mark.parametrize(
     "page", [*PAGES, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../upstream/README.md"]
 )
@@ -75,7 +90,7 @@ def test_the_home_of_the_site_is_the_readme_and_formulas_need_no_script() -> Non
     assert "arithmatex" not in drawn
 
 
-METHODS = [page for page in PAGES if page.startswith("methods/") and not page.startswith("methods/coverage")]
+METHODS = [page for page in PAGES if page.startswith("methods/") and not re.match("methods/(coverage|index)", page)]
 
 
 OTHERWISE = ("which-noise", "gsm-symbolic", "judges", "measures")

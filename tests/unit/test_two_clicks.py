@@ -26,10 +26,10 @@ ANSWERS = (
         (HOME, "What is the one number over several benchmarks?"),
         "all tasks as\none number",
     ),
-    ("My CSV has one column per model", (HOME, "How is my file read?"), "a column for each model"),
+    ("My CSV has one column per model", ("How-to", "My files come from elsewhere"), "a column for each model"),
     ("Which exit code means \"cannot judge\"?", ("Reference", "Commands"), "or a gate that cannot judge |"),
     ("How is p adjusted?", ("Methods", "Tests"), "adjusted, by Holm (default)"),
-    ("Where does the 95.3% come from?", ("Validation", "Coverage"), "95.3"),
+    ("Where does the 95.3% come from?", ("Validation", "Means, differences and tests"), "95.3"),
 )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from ..data.scores import CorpusScores, Run, Scores
 from ..data.units import Equivalent
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
-from ..results.sequential import Drawn, Sequential
+from ..results.parts import Drawn, Sequential
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:

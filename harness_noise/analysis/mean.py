@@ -333,7 +333,7 @@ def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
     correction(runs)
     if not any(run.sequential or run.drawn for run in runs):
         return {}
-    from ..results.sequential import Drawn, Sequential
+    from ..results.parts import Drawn, Sequential
 
     return {
         "sequential": tuple(Sequential(**record) for run in runs for record in run.sequential),

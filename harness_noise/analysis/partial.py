@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, Labels
 from ..errors import InputError
 from ..results.forms import finite
-from ..results.sequential import FullBenchmark
+from ..results.parts import FullBenchmark
 from ..stats.contrast import cluster_codes
 from ..stats.intervals import in_range
 from ..stats.partial import Part, from_part, positions_look_random

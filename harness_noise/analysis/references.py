@@ -17,7 +17,7 @@ from ..data.questions import by_name
 from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
-from ..results.sequential import FullBenchmark, FullRow
+from ..results.parts import FullBenchmark, FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random

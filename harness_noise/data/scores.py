@@ -424,7 +424,7 @@ class Run:
     notes: tuple[Note, ...] = ()
     """Hints and warnings for the user."""
     sequential: tuple[Mapping[str, Any], ...] = ()
-    """The look that stopped it before all questions were asked, as the results have it (`results.sequential`)."""
+    """The look that stopped it before all questions were asked, as the results have it (`results.parts`)."""
     drawn: tuple[Mapping[str, Any], ...] = ()
     """The tasks of which a random subset was asked, likewise."""
     measurable: tuple[str, ...] = ()

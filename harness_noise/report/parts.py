@@ -9,8 +9,8 @@ from . import fmt
 from .columns import Column, Marks, Section, TextColumn, section
 
 if TYPE_CHECKING:
+    from ..results.parts import FullRow
     from ..results.rows import Analysis
-    from ..results.sequential import FullRow
 
 
 def drawn(table: Analysis) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..stats.combine import Combined
     from ..stats.data_limit import DataLimit
     from ..stats.decision import OneSided, Skew
-    from .sequential import Drawn, FullRow, Sequential
+    from .parts import Drawn, FullRow, Sequential
 
 
 class ConfidenceInterval(NamedTuple):

@@ -20,7 +20,7 @@ from harness_noise.errors import InputError
 from harness_noise.extra.stopping.growing import observe
 from harness_noise.io.joining import joined
 from harness_noise.report.summary import summarise
-from harness_noise.results.sequential import Sequential
+from harness_noise.results.parts import Sequential
 from harness_noise.settings import Settings
 
 LOOKS = {

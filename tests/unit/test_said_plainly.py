@@ -29,8 +29,8 @@ from harness_noise.report.sentences import (
     verdict_lines,
 )
 from harness_noise.report.summary import summarise
+from harness_noise.results.parts import Sequential
 from harness_noise.results.rows import Difference, JudgeCorrection
-from harness_noise.results.sequential import Sequential
 from harness_noise.stats.decision import adjusted
 
 RNG = np.random.default_rng(3)

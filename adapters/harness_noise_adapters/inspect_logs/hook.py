@@ -27,8 +27,8 @@ from harness_noise.analysis.references import full_means
 from harness_noise.data.notes import texts
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, are, counted, error_message
+from harness_noise.results.parts import Sequential
 from harness_noise.results.rows import Estimate
-from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
 from ..extras import extra

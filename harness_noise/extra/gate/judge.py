@@ -45,8 +45,8 @@ from ...errors import InputError, NothingSharedError, check_computed
 from ...extras import module_of
 from ...results.diagnostics import NOT_ASKED, SCORED, STOPPED
 from ...results.forms import finite
+from ...results.parts import SEQUENTIAL, Sequential
 from ...results.rows import Comparison, Difference, Estimate
-from ...results.sequential import SEQUENTIAL, Sequential
 from ...settings import CAUSES, Settings
 from ...stats import decision
 from ...stats.contrast import question_stats

@@ -13,8 +13,8 @@ from ...data.notes import Note
 from ...data.scores import Run
 from ...errors import InputError, check_count
 from ...extras import module_of
+from ...results.parts import Replay
 from ...results.rows import Difference, Estimate
-from ...results.sequential import Replay
 from ...settings import Settings, check_scale
 from ...stats.power import (
     Units,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from ...data.notes import Note, register
 from ...results.forms import Document, document, row
-from ...results.sequential import Replay
+from ...results.parts import Replay
 from .stats import LabelPlan, Spending
 
 register(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ...arrays import Labels
-    from ...results.sequential import FullBenchmark, Sequential
+    from ...results.parts import FullBenchmark, Sequential
 
 
 def boundaries(

@@ -30,8 +30,8 @@ from ...errors import InputError
 from ...io.paths import LARGEST, LOOKS, loads, opened
 from ...results.diagnostics import SCORED
 from ...results.forms import SCHEMA_VERSION, finite
+from ...results.parts import Replay, Sequential
 from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison
-from ...results.sequential import Replay, Sequential
 from ...settings import Settings
 from ...stats import decision
 from ...stats.cluster_variance import OF_RESIDUALS

@@ -12,8 +12,8 @@ from ...report.parts import seed_words
 from ...results.rows import CANNOT, NOT_DECIDED
 
 if TYPE_CHECKING:
+    from ...results.parts import Sequential
     from ...results.rows import Difference
-    from ...results.sequential import Sequential
 
 
 def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:

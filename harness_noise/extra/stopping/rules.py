@@ -29,8 +29,8 @@ from ...analysis.ranges import Ends, score_range
 from ...data.units import Equivalent
 from ...errors import InputError, check_computed
 from ...results.forms import finite
+from ...results.parts import Sequential
 from ...results.rows import CANNOT, NOT_DECIDED
-from ...results.sequential import Sequential
 from ...settings import check_unit
 from ...stats.contrast import cluster_codes
 from ..boundaries import (

@@ -21,8 +21,8 @@ from ...data.scores import Run, Scores
 from ...data.units import Equivalent
 from ...results.diagnostics import STOPPED
 from ...results.forms import finite
+from ...results.parts import SEQUENTIAL, Sequential
 from ...results.rows import Unadjusted
-from ...results.sequential import SEQUENTIAL, Sequential
 from ...settings import Settings
 from ...stats import decision
 

@@ -23,7 +23,7 @@ from harness_noise.errors import InputError, counted, error_message
 from harness_noise.extra.stopping.growing import observe
 from harness_noise.extra.stopping.observed import observe_mean, repeats_enough
 from harness_noise.extra.stopping.rules import Look, Order
-from harness_noise.results.sequential import Drawn, Sequential
+from harness_noise.results.parts import Drawn, Sequential
 from harness_noise.settings import Settings
 
 from ....asking import StoppingOptions, whole_number

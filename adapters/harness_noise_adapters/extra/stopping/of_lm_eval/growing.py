@@ -18,8 +18,8 @@ from harness_noise.errors import InputError
 from harness_noise.extra.stopping.growing import observe
 from harness_noise.extra.stopping.observed import REPEATS_SHARE, EnoughRepeats, observe_mean, repeats_enough
 from harness_noise.extra.stopping.rules import FEWEST_FOR_SE
+from harness_noise.results.parts import Drawn
 from harness_noise.results.rows import Analysis
-from harness_noise.results.sequential import Drawn
 from harness_noise.settings import Settings
 
 from ....lm_eval_harness.live.collect import NativeGroups, measure

@@ -36,19 +36,19 @@ class LmEvalAdapter:
         return sniff(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return the runs at `path`. See `harness_noise.io.protocol.Adapter.read`."""
+        """Read all lm-eval runs at `path`."""
         from harness_noise.io.registry import read_with
 
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[RunFiles]:
-        """Return the runs at `path`, each with its files. See `harness_noise.io.protocol.AdapterInParts`."""
+        """Return the runs at `path`, each as its results file with its samples files."""
         from .files.outputs import find
 
         return find(path)
 
     def read_part(self, part: RunFiles, options: ReadOptions) -> PartRead:
-        """Return one results file and its samples."""
+        """Read one results file with its samples files as a run."""
         from harness_noise.io.protocol import PartRead
 
         from .files.read import read
@@ -56,19 +56,19 @@ class LmEvalAdapter:
         return PartRead((read(part, options),))
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """Return one Run for each results file."""
+        """Return the runs of all parts in order, with errors for those that cannot be used."""
         from harness_noise.io.registry import in_order
 
         return in_order(found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write the run at `path` with its noise. See `harness_noise.io.protocol.Adapter.write`."""
+        """Write the runs at `path` again under `out` with error bars added. Return the paths."""
         from .files.export import write
 
         return write(path, out, analyze, options)
 
     def cli(self, argv: list[str]) -> int:
-        """Run lm-eval's own command line with the `--noise` options added. Returns its exit code."""
+        """Run lm-eval's own command line with `--noise` options added. Return its exit code."""
         from .live.cli import main
 
         for name in models().keys() & {*argv}:

@@ -31,7 +31,7 @@ from .scan import Row, Scan, metrics_of
 
 
 def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-    """Write the runs at `path`, whole, into folder `out`, under the model's sub-folder as lm-eval does.
+    """Write the runs at `path` again under `out` with error bars, in the model's subfolder. Return the paths.
 
     Args:
         path: an output folder, a results file or a samples file; of the latter, its whole run.
@@ -56,7 +56,7 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
 
 
 def _whole(output: RunFiles) -> RunFiles:
-    """Return all files of a run, if the user named only one of its samples files."""
+    """Return all files of a run if the user named only one of its samples files, else the run unchanged."""
     return outputs.find(output.results)[0] if output.only is not None and output.results is not None else output
 
 
@@ -91,7 +91,7 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
 
 
 def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
-    """Return (task or group, metric, filter) of what lm-eval reports on another scale than that of the scores."""
+    """Return (task or group, metric, filter) that lm-eval reports in percent while scores are in [0, 1]."""
     in_percent: dict[tuple[str, str, str], None] = {}
     for part in run.scores:
         values = part.values[:, :1] if part.native_is_first else part.values
@@ -109,7 +109,7 @@ def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
 
 
 def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
-    """Return the output path of a file of the input at `path`, with the model's sub-folder kept."""
+    """Return where to write a file of the input at `path` below `out`, the model's subfolder kept."""
     root = _real(path if path.is_dir() else path.parent)
     if _real(out) == root:
         return file
@@ -122,7 +122,7 @@ def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """Return the path with links followed. A loop of links is left for the writer to refuse."""
+    """Return the absolute path with links followed, or not followed if they form a loop."""
     try:
         return path.resolve()
     except (OSError, RuntimeError):
@@ -132,7 +132,7 @@ def _real(path: Path) -> Path:
 def _write_samples(
     source: Path, target: Path, task: str, reading: Reading, sources: files.Unchanged, *, drop: bool
 ) -> None:
-    """Write the samples file with `scores_per_repeat` and `cluster` on every line.
+    """Write a samples file again with `scores_per_repeat` and `cluster` on every line.
 
     With `drop`, a line loses its cluster if the questions have none now.
     """
@@ -177,7 +177,7 @@ def _without_cluster(line: bytes) -> bytes:
 
 
 def _encoded(value: Mapping[str, Any], indent: int | None = None) -> bytes:
-    """Return JSON as lm-eval writes it, NaN included."""
+    """Encode a mapping as JSON bytes as lm-eval writes it, NaN allowed."""
     try:
         return json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:  # half a surrogate pair, escaped in the native file

@@ -54,7 +54,7 @@ class RunFiles:
         return self.results
 
     def date(self, results: Mapping[str, Any]) -> str:
-        """Return when the run was made, by the file's name or its results, "" if neither says it."""
+        """Return when the run was made, from a file's name or the results. "" if unknown."""
         if (named := _date(self.path)) or (self.results is not None and (named := _date(self.results))):
             return named
         seconds = results.get("date")
@@ -67,7 +67,7 @@ class RunFiles:
 
 
 def sniff(path: Path) -> bool:
-    """Return True if a file or folder looks like lm-eval's. Never raises."""
+    """Return True if a file or folder looks like lm-eval's output. Never raises."""
     try:
         if path.is_dir():
             return any(map(_is_results, _candidates(path))) or any(
@@ -79,7 +79,7 @@ def sniff(path: Path) -> bool:
 
 
 def find(path: Path) -> list[RunFiles]:
-    """Return the runs at `path`, in the order of their folders and dates. None is left out.
+    """Return the runs at `path` as groups of files, sorted by folder and date.
 
     Args:
         path: an output folder (of one or several runs), a results file, or a samples file.
@@ -105,7 +105,7 @@ def find(path: Path) -> list[RunFiles]:
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """Return the object of a results file. NaN is kept.
+    """Read a results file as a dictionary. Refuse one that is not lm-eval's.
 
     Raises:
         InputError: not readable, not JSON, or not lm-eval's.
@@ -124,7 +124,7 @@ def _is_table(value: Any, kind: type) -> bool:
 
 
 def _files_below(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of that pattern in a folder and below it, without our own files."""
+    """Return the files below a folder that match a pattern, without our own and links out of it."""
     files = (file for file in folder.rglob(pattern) if BESIDE not in file.relative_to(folder).parts)
     return sorted(filter(is_inside, files))
 
@@ -138,7 +138,7 @@ def _candidates(folder: Path) -> list[Path]:
 
 
 def _is_results(path: Path) -> bool:
-    """Return True for a results file. lm-eval writes `results` first, and a sorted file is opened for a look."""
+    """Return True if a file is an lm-eval results file, judged by its first bytes or its content."""
     if path.suffix != ".json" or not path.is_file():
         return False
     try:
@@ -158,7 +158,7 @@ def _is_results(path: Path) -> bool:
 
 
 def _dated_samples(path: Path) -> tuple[str, str] | None:
-    """Return date and task in a samples file's name. `--output_path samples_x.json` gives results files such names."""
+    """Parse (date, task) from a samples file's name. None if it is not named so."""
     name = _SAMPLES.fullmatch(path.name)
     if name is None or (path.suffix == ".json" and _is_results(path)):
         return None
@@ -190,7 +190,7 @@ def _date(path: Path) -> str:
 
 
 def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
-    """Return date → task → samples file. Files without a date have the date ""."""
+    """Return {date: {task: samples file}} for a folder. The date is "" for files without one."""
     out: dict[str, dict[str, Path]] = {}
     for file in sorted(filter(is_inside, folder.iterdir())):
         if name := _dated_samples(file):
@@ -201,7 +201,7 @@ def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
-    """Return a results file with the samples files of the same date."""
+    """Return a run: a results file and the samples files with its date."""
     if date := _date(path):
         return RunFiles(path, samples.get(date, {}))
     if len(samples) == 1:
@@ -211,7 +211,7 @@ def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
 
 
 def _named_after_model(results: Path) -> dict[str, Path]:
-    """Return the samples files of a run of lm-eval 0.4.0–0.4.2, named after the model's arguments and the task."""
+    """Return {task: samples file} for lm-eval 0.4.0–0.4.2, which named them after the model's arguments."""
     files = {file.name: file for file in results.parent.glob("*.jsonl") if is_inside(file)}
     try:
         content = read_results(results) if files else {}
@@ -227,7 +227,7 @@ def _named_after_model(results: Path) -> dict[str, Path]:
 
 
 def _of_samples(path: Path) -> RunFiles:
-    """Return a samples file as a run of one task, with the results file next to it, if there is one."""
+    """Return a samples file as a run of one task, with the results file next to it if there is one."""
     date, beside = _date(path), _samples_in(path.parent)
     files = sorted(path.parent.glob("*.json"), key=lambda file: (_date(file) != date, file))
     for file in filter(_is_results, files):

@@ -34,7 +34,7 @@ from .scan import Wanted, blocks
 
 
 def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
-    """Return what to read of a task's samples file: filters, clusters, question key, metrics.
+    """Return what must be read of a task's samples file: filters, clusters, question key, metrics.
 
     Args:
         native: what the results file says.
@@ -69,7 +69,7 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
 
 
 def names_of(specs: Iterable[Spec | None]) -> frozenset[bytes] | None:
-    """Return the quoted field names that SPECs read of a row, the document's own included. None if any may be read.
+    """Return the quoted JSON field names that these SPECs read. None if any field may be read.
 
     It is also None if a name has a character that JSON may write in two ways without a number."""
     texts = [spec.text if isinstance(spec, FileSpec) else str(spec) for spec in specs if spec is not None]
@@ -84,7 +84,7 @@ _TWO_WAYS = frozenset('"\\/')
 
 
 def _is_raw(metric: str, aggregation: str | None) -> bool:
-    """Return True if a metric's values must be kept as they are.
+    """Return True if a metric's raw values are needed, as it is computed over all questions (F1, …).
 
     Either lm-eval computes the metric from all questions together, or the task's own code may compute an F1 from pairs.
     """
@@ -93,7 +93,7 @@ def _is_raw(metric: str, aggregation: str | None) -> bool:
 
 
 def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
-    """Return the facts of a task whose samples are read."""
+    """Return what is known of a task from its files, for gathering its scores."""
     aggregations, taken = native.aggregations(task), native.taken(task)
     answers = native.carried_answers.get(task, samples.answers)
     documents, log = samples.documents, SamplesLog(*samples.again)
@@ -128,14 +128,14 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
 
 
 def _aggregation(name: str | None) -> Aggregation:
-    """Return the aggregation that a results file names: one of lm-eval's own, or the source of another."""
+    """Return the aggregation of this name from a results file: lm-eval's own function, or only a name."""
     if name is None or not aggregates.is_registered(name):
         return Aggregation(name, registered=name is None or name.isidentifier())
     return Aggregation(name, function=partial(aggregates.registered, name))
 
 
 def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[Note]:
-    """Yield a note if the samples file has fewer questions than lm-eval counted for its means.
+    """Yield a note if the samples file has fewer questions than lm-eval's means are of.
 
     `n-samples` counts too many of a run with --samples up to 0.4.11, so it is believed only with --limit, or where the
     scores do not have the mean that is reported.
@@ -152,7 +152,7 @@ def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scor
 
 
 def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iterator[Note]:
-    """Yield a note on answers that score 0 because they are empty or could not be parsed."""
+    """Yield a note that counts answers scored 0 because they are empty or could not be parsed."""
     found = []
     for part in scores:
         zeros, blank = samples[part.task].unread.get((part.metric, part.scorer), (0, 0))
@@ -163,7 +163,7 @@ def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iter
 
 
 def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:
-    """Yield a note for a run that left out questions by `--limit`."""
+    """Yield a note if `--limit` made the run leave out questions."""
     if native.limit is None:
         return
     cut = [
@@ -179,7 +179,7 @@ def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:
 
 
 def score_answers(samples: Samples) -> list[Note]:
-    """Give every answer its own score if a file with K answers has one score per question that implies them.
+    """Give K answers their own scores where one score per question implies them (pass@1). Return notes.
 
     Only pass@1 says how many answers are right. Scoring the others again would run what the file says.
 
@@ -212,7 +212,7 @@ def _one_score(K: int) -> str:
 
 
 def counted(samples: Samples) -> dict[Key, Scored]:
-    """Return the columns of pass@1 as K scores per question: c of K right become c ones and K − c zeros.
+    """Return pass@1 columns as K scores per question: c of K right become c ones and K − c zeros.
 
     A column that has no such counts is left out.
     """
@@ -228,7 +228,7 @@ def counted(samples: Samples) -> dict[Key, Scored]:
 
 
 def _answers_differ(path: Path, K: int) -> bool:
-    """Return True if any question got K answers that are not all equal, read in a pass of its own."""
+    """Return True if some question's K answers in a samples file are not all equal."""
     return any(
         isinstance(answers, list) and any(answer != answers[0] for answer in answers[:K])
         for block in blocks(path, whole=True)
@@ -238,7 +238,7 @@ def _answers_differ(path: Path, K: int) -> bool:
 
 
 def read(output: RunFiles, options: ReadOptions) -> Run:
-    """Return one run.
+    """Read one lm-eval run from its files, missing scores filled in as the options say.
 
     Args:
         output: its files; see `outputs.find`.
@@ -263,7 +263,7 @@ class Reading:
 
 
 def _of_files(output: RunFiles, native: Native) -> list[Note]:
-    """Return notes on a run without its results file, and on one that did not end."""
+    """Return notes if a run has no results file, or did not end."""
     notes: list[Note] = []
     if output.results is None:
         said = (
@@ -281,12 +281,12 @@ def _of_files(output: RunFiles, native: Native) -> list[Note]:
 
 
 def _with_outer(part: Scores, read: Samples) -> Scores:
-    """Return the scores with the fields that contain their clusters, if these are the ones of the samples file."""
+    """Return the scores with the fields that contain their clusters, if clusters are the file's."""
     return replace(part, outer=read.outer.found()) if part.clusters == read.clusters else part
 
 
 def _group_rows(native: Native) -> list[GroupRow]:
-    """Return the rows of all groups with the values that lm-eval reports."""
+    """Return all of lm-eval's groups, with tasks, weighting and reported value."""
     return [
         GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
         for name in native.group_names()
@@ -295,7 +295,7 @@ def _group_rows(native: Native) -> list[GroupRow]:
 
 
 def read_output(output: RunFiles, options: ReadOptions) -> Reading:
-    """Read the files of one run."""
+    """Read one run's files: its scores, results and samples. Missing scores are kept as missing."""
     options.question_field(output.path)
     native = Native(outputs.read_results(output.results)) if output.results is not None else Native({})
     if output.only is not None:
@@ -356,7 +356,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
 
 
 def _asked_for(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
-    """Return the tasks that `--task` chooses, by name or by lm-eval group. Without `--task`, all tasks."""
+    """Return the tasks that the option `tasks` selects, by name (glob) or by lm-eval group."""
     if not options.tasks:
         return tasks
     keep: set[str] = set()

@@ -44,7 +44,7 @@ _FORMER = ("ci_low", "ci_high", "clustered")
 def inject(
     results: dict[str, Any], analysis: Analysis, *, rows: bool = True, elsewhere: Container[tuple[str, str, str]] = ()
 ) -> None:
-    """Add the noise of one run to its native results, in place.
+    """Add a run's error bars to lm-eval's results object, in place.
 
     Args:
         results: what `lm_eval.evaluate` returns, or a results file's object.
@@ -67,7 +67,7 @@ def inject(
 
 
 def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of lm-eval's results to which noise can be added without a change of the original."""
+    """Return a copy of lm-eval's results that can be changed without changing the original."""
     out = dict(results)
     for table in ("results", "groups", "higher_is_better"):
         if table in out:
@@ -76,7 +76,7 @@ def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove(results: dict[str, Any]) -> None:
-    """Remove from lm-eval's results what an earlier injection of noise added."""
+    """Remove the error bars that `inject` added earlier from lm-eval's results, in place."""
     block = results.pop(BLOCK, None)
     estimates, old = carried_estimates(block), isinstance(block, Mapping) and block.get("schema_version") == 1
     native = {(row["task"], key) for row in estimates for key in _native_keys(row["metric"], row["scorer"])}
@@ -101,7 +101,7 @@ def remove(results: dict[str, Any]) -> None:
 
 
 def carried_estimates(block: object) -> list[Mapping[str, Any]]:
-    """Return the estimates in the `noise` block of a results file that this package wrote."""
+    """Return our estimates in the `noise` block of a results file, [] if there is none."""
     rows = block.get("estimates") if isinstance(block, Mapping) else None
     return [
         row
@@ -149,7 +149,7 @@ def _add(results: dict[str, Any], estimate: Estimate, additions: Mapping[str, fl
 
 
 def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[Any]]:
-    """Return metric → its K scores as strict JSON has them: None for what is missing or not finite."""
+    """Return {metric: K scores} as strict JSON allows: None for missing or infinite values."""
     return {
         metric: [None if value is None or not math.isfinite(value) else float(value) for value in values]
         for metric, values in scores.items()
@@ -157,7 +157,7 @@ def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, lis
 
 
 def strict_value(value: Any) -> Any:
-    """Return one answer's record of a corpus metric (such as text and reference) as strict JSON.
+    """Return an answer's raw metric value as strict JSON allows: lists, and None for NaN.
 
     A tuple or an array becomes a list, a number that is not finite None."""
     value = value.tolist() if hasattr(value, "tolist") else value
@@ -220,12 +220,12 @@ class Native:
         return _mapping(self.configs.get(task))
 
     def version(self, task: str) -> str:
-        """Return the task's own version, "" if the file does not have it."""
+        """Return the task's version from the results file, "" if it is not there."""
         version = _mapping(self.results.get("versions")).get(task, "")
         return "" if version in (None, "N/A", "Yaml") else str(version)
 
     def scored_with(self, task: str, metric: str, scorer: str) -> dict[str, str]:
-        """Return what scored a metric under a filter: lm-eval's version, options, the task's own code."""
+        """Return {what: value} that decides a metric's scoring: lm-eval's version, options, own code."""
         config, version = self.config(task), self.results.get("lm_eval_version")
         out = {"lm-eval": version} if isinstance(version, str) else {}
         if not config:
@@ -238,12 +238,12 @@ class Native:
         return {what: _ADDRESS.sub("", text) for what, text in out.items()}
 
     def higher_is_better(self, task: str) -> dict[str, bool]:
-        """Return metric → True if higher is better, for those that say it."""
+        """Return {metric: True if higher is better} for metrics that declare it."""
         arrows = _mapping(_mapping(self.results.get("higher_is_better")).get(task))
         return {metric: value for metric, value in arrows.items() if isinstance(value, bool)}
 
     def aggregations(self, task: str) -> dict[str, str | None]:
-        """Return the name or source of the aggregation of each metric in the task's configuration."""
+        """Return {metric: name or source of its aggregation, None if unknown} from the task's config."""
         out: dict[str, str | None] = {}
         for entry in map(_mapping, _sequence(self.config(task).get("metric_list"))):
             if isinstance(metric := entry.get("metric"), str):
@@ -253,7 +253,7 @@ class Native:
         return out
 
     def taken(self, task: str) -> dict[str, int]:
-        """Return how many answers per question each filter keeps, for filters that do not keep all."""
+        """Return {filter: how many answers per question it keeps} for filters that cut some."""
         out: dict[str, int] = {}
         for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
             for step in map(_mapping, _sequence(ensemble.get("filter"))):
@@ -273,7 +273,7 @@ class Native:
         return [name for name in self.table if name not in self.tasks]
 
     def weighting(self, name: str, metric: str) -> Weighting:
-        """Return which weighting of its tasks gives a group's reported value: by size, also if none does, or equal.
+        """Return "size" or "equal": by which weights of its tasks a group's reported value comes out.
 
         No file says it. Tasks with the same score leave the choice to other filters and metrics, or to our own means.
         """
@@ -292,7 +292,7 @@ class Native:
         return "size"
 
     def leaves(self, name: str) -> list[str]:
-        """Return the tasks below a group, each once, in order."""
+        """Return the tasks below a group at any depth, each once, in order."""
         out: dict[str, None] = {}
         waiting, seen = [name], set()
         while waiting:
@@ -318,7 +318,7 @@ def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def name_of(arguments: Any, *others: object) -> str | None:
-    """Return the model name that lm-eval takes from `--model_args` (a text or a mapping), else the first other."""
+    """Return the model's name from `--model_args` (text or mapping), else the first of `others`, or None."""
     if isinstance(arguments, str):
         arguments = dict(argument.split("=", 1) for argument in arguments.split(",") if "=" in argument)
     model_args = arguments if isinstance(arguments, Mapping) else {}

@@ -50,7 +50,7 @@ class _ReadAgain:
     """The file's, see `stamp`."""
 
     def scan(self) -> Scan:
-        """Return another pass over the samples file. Refuse a file that has changed since it was read.
+        """Start another pass over the samples file. Refuse one that has changed since.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -70,7 +70,7 @@ class Documents(_ReadAgain):
     """The number of documents that their texts must distinguish to be matched by text, None if they never are."""
 
     def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
-        """Return the hash of each question's text, or None if they do not distinguish the documents, and excerpts.
+        """Read each question's text: hashes, or None if they are not unique, and excerpts.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -93,13 +93,13 @@ class Documents(_ReadAgain):
 
 
 def _doc(row: Row) -> Mapping[str, Any]:
-    """Return the document of a samples row as a mapping."""
+    """Return a samples row's document as a mapping. Anything else becomes {"doc": it}."""
     doc = row.get("doc")
     return doc if type(doc) is dict else {"doc": doc}
 
 
 def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
-    """Return the hashes with further values appended. None if a value is not a text."""
+    """Append values to packed hashes. None if there were none, or a value is not a text."""
     if hashes is None or not set(map(type, values)) <= {str}:
         return None
     hashes.extend(values)
@@ -107,7 +107,7 @@ def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
 
 
 def question_text(doc: Mapping[str, Any]) -> str | None:
-    """Return the text that identifies a question to another harness.
+    """Return a document's question, preceded by its passage, by which other harnesses know it. None without.
 
     It is the question-like field (the first of QUESTION that is text), after its passage (the first of CONTEXT) if the
     document has one.
@@ -116,7 +116,7 @@ def question_text(doc: Mapping[str, Any]) -> str | None:
 
 
 def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return the text that identifies a question, and a short one to show to a person."""
+    """Return (text that identifies the question or None, short text to show) of a document."""
     question = _first(doc, QUESTION)
     context = _first(doc, CONTEXT)
     shown = (_first(doc, doc) or "") if question is None else question
@@ -124,7 +124,7 @@ def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return the first of the named fields of a document that is a text, None without one."""
+    """Return the first of these fields that is a text in a document, None if none is."""
     for name in names:
         value = doc.get(name)
         if type(value) is str and value and not value.isspace():
@@ -138,7 +138,7 @@ class SamplesLog(_ReadAgain):
     __slots__ = ()
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Return the words of these questions, by their place, none for a question that the file has lost."""
+        """Read the text, target and answers of the questions in these rows. Empty for lost ones."""
         wanted = set(rows)
         texts: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in self.scan():
@@ -147,7 +147,7 @@ class SamplesLog(_ReadAgain):
         return [texts.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
-        """Return (n, K) hashes of the generated texts, 0 for an answer that is not a text, by a pass over the file."""
+        """Read (n, K) hashes of all generated answers. 0 for an answer that is not a text."""
         out = np.zeros((n, K), dtype=np.uint64)
         for number, line, _, document, _, new in self.scan():
             resps = whole_row(line, self.path, number).get("resps") if new else None
@@ -157,12 +157,12 @@ class SamplesLog(_ReadAgain):
         return out
 
     def docs(self, rows: Sequence[int]) -> list[Mapping[str, Any]]:
-        """Return the documents of the questions in these rows. Empty ones if the file has lost them."""
+        """Read the documents of the questions in these rows. {} for lost ones."""
         found = {document: _doc(row) for _, _, row, document, _, new in self.scan() if new and document in set(rows)}
         return [found.get(row, {}) for row in rows]
 
     def inputs(self, rows: Sequence[int]) -> list[str]:
-        """Return hashes of the requests and targets of the questions in these rows, "" if they were not kept.
+        """Return hashes of the requests and target of the questions in these rows, "" if not stored.
 
         "" of one whose requests were not kept.
         """
@@ -186,7 +186,7 @@ class GeneratedTexts(_ReadAgain):
     """Columns of the scores. If one column scores several answers together, its text is all of theirs."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of these questions' answers, 0 for an answer that is not a text."""
+        """Read the (m, K) hashes of these questions' answers. 0 for an answer that is not a text."""
         out, place = np.zeros((len(rows), self.K), dtype=np.uint64), {row: i for i, row in enumerate(rows)}
         left = len(place)
         for number, line, _, document, _, new in self.scan():
@@ -205,7 +205,7 @@ class GeneratedTexts(_ReadAgain):
         return out
 
     def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> GeneratedTexts:
-        """Return the object unchanged, because it holds no strings that runs could share."""
+        """Return the object itself: it holds no strings that runs could share."""
         return self
 
 
@@ -220,7 +220,7 @@ def _told(row: Row) -> QuestionText:
 
 
 def _answer_texts(row: Row) -> list[str]:
-    """Return each repeat's answer: what was generated, or the choice that was likeliest."""
+    """Return each repeat's answer as text: what was generated, or the choice with the highest likelihood."""
     resps = row.get("resps")
     if not isinstance(resps, list) or not resps or not all(isinstance(answers, list) for answers in resps):
         return []
@@ -236,7 +236,7 @@ def _answer_texts(row: Row) -> list[str]:
 
 
 def _loglikelihood(answer: Any) -> float:
-    """Return the log-likelihood of [log-likelihood, greedy]. Older files have them as texts."""
+    """Return the log-likelihood out of a pair [log-likelihood, greedy]. −∞ if unreadable."""
     try:
         return float(answer[0] if isinstance(answer, (list, tuple)) else answer)
     except (TypeError, ValueError, IndexError):
@@ -244,7 +244,7 @@ def _loglikelihood(answer: Any) -> float:
 
 
 def _choice_text(arguments: Any, i: int) -> str | None:
-    """Return the continuation of the i-th request."""
+    """Return the text of the i-th choice from a row's requests, None if unreadable."""
     try:
         _, text, *_ = requests_of(arguments)[i]
     except (TypeError, ValueError, IndexError):
@@ -292,7 +292,7 @@ class Samples:
         """Cluster labels, empty as long as no question has one."""
 
     def add_scores(self, samples: Sequence[Sample]) -> None:
-        """Add the scores of some rows."""
+        """Add the scores of some rows of the file to the columns by metric and filter."""
         for (scorer, *names), alike in groupby(samples, _measured):
             _, lines, rows, documents, _, _ = zip(*alike, strict=True)
             if self.wanted.brier and BRIER in names[0]:
@@ -324,7 +324,7 @@ class Samples:
             self.unread[key] = zeros, blank
 
     def add_choices(self, sample: Sample) -> None:
-        """Add the choices of one row."""
+        """Add the log-likelihoods of the choices of one row."""
         number, line, row, document, scorer, _ = sample
         log = self.logs.get(scorer)
         if log is None:
@@ -337,7 +337,7 @@ class Samples:
         log.add(document, row, arguments)
 
     def add_questions(self, samples: Sequence[Sample]) -> None:
-        """Add new questions."""
+        """Add the questions of rows that are the first of their document: hashes, clusters, fields."""
         n, rows = len(self.doc_ids), [sample[2] for sample in samples]
         self.targets = _and(self.targets, [row.get("target_hash") for row in rows])
         self.prompts = _and(self.prompts, [row.get("prompt_hash") for row in rows])
@@ -356,7 +356,7 @@ class Samples:
         self.doc_ids.extend([key if isinstance(key, int) and abs(key) < 2**62 else i for i, key in ids])
 
     def _clusters(self, first: int, samples: Sequence[Sample]) -> list[str | None]:
-        """Return the labels of new questions, of which the first has this number."""
+        """Return the cluster labels of new questions, numbered from `first`. None for one without."""
         label = self.wanted.cluster
         if label is None:
             carried = [None if CLUSTER in metrics_of(sample[2]) else sample[2].get(CLUSTER) for sample in samples]
@@ -374,7 +374,7 @@ class Samples:
         return list(map(sys.intern, labels))
 
     def name_questions(self, scan: Scan) -> None:
-        """Set the questions' keys and clusters once all rows have been added."""
+        """Set the questions' keys and clusters, after all rows have been added."""
         self.distinct = scan.index.distinct()
         self.keys = self.hashes = scan.index.unique_keys()
         if self.wanted.key is not None:
@@ -396,7 +396,7 @@ class Samples:
 
 
 def asked_twice(samples: Samples) -> dict[str, Any]:
-    """Return fields of `Questions` for equal documents: `doubles`, and the SPEC of clusters by their words.
+    """Return `Questions` fields on equal documents: `doubles`, and a SPEC that clusters by their words.
 
     Documents of equal hashes are; others if all their requests and their target are the same, which a pass of its own
     tells of those with one prompt and one target.
@@ -416,14 +416,14 @@ def asked_twice(samples: Samples) -> dict[str, Any]:
 
 
 def _verified(samples: Samples, suspected: set[int]) -> tuple[tuple[int, ...], ...]:
-    """Return groups of the suspected documents that have equal requests and targets."""
+    """Return groups of suspected equal documents whose requests and targets are really equal."""
     rows = sorted(suspected)
     docs = SamplesLog(*samples.again).inputs(rows)
     return tuple(tuple(rows[i] for i in same) for same in find_doubles(docs))
 
 
 def _words_spec(doc: Mapping[str, Any]) -> str:
-    """Return the SPEC that clusters questions with equal words, "" if no field holds the words."""
+    """Return a SPEC that clusters questions with equal words, "" if no field has them."""
     names = [next((name for name in fields if _first(doc, [name])), None) for fields in (CONTEXT, QUESTION)]
     if names[1] is None:
         return ""
@@ -431,7 +431,7 @@ def _words_spec(doc: Mapping[str, Any]) -> str:
 
 
 def _measured(sample: Sample) -> tuple[Any, ...]:
-    """Return the filter of a samples row, the names of its metrics, and those with scores per repeat."""
+    """Return (filter, metrics[, metrics with scores per repeat]) of a row, to group rows alike."""
     row, scorer = sample[2], sample[4]
     repeats = row.get(SCORES)
     return (scorer, metrics_of(row), list(repeats)) if type(repeats) is dict else (scorer, metrics_of(row))
@@ -446,7 +446,7 @@ def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], wh
 
 
 def _answer_count(row: Row) -> int:
-    """Return how many answers a row holds for its question. Padding can only lengthen the last."""
+    """Return how many answers a row holds for its question."""
     resps = row.get("resps")
     lengths = [len(answers) for answers in resps if isinstance(answers, list)] if isinstance(resps, list) else []
     return max(1, min(lengths, default=1))
@@ -454,7 +454,7 @@ def _answer_count(row: Row) -> int:
 
 @uncollected()
 def read_samples(path: Path, wanted: Wanted) -> Samples:
-    """Read a samples file.
+    """Read a whole samples file: scores, questions and clusters. Refuse damaged or empty ones.
 
     Raises:
         InputError: the file is empty, damaged or still being written, or a document lacks the field of a SPEC.

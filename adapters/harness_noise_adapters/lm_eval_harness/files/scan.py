@@ -54,7 +54,7 @@ def blocks(
     names: frozenset[bytes] | None = None,
     raw: frozenset[str] = frozenset(),
 ) -> Iterator[list[tuple[int, bytes, Row, int]]]:
-    """Yield the lines of a samples file in blocks: number, bytes, fields, and where the document ends.
+    """Yield a samples file's lines in blocks: (line number, bytes, fields, where the document ends).
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
     of the bulk is there too (filtered_resps). No name stands twice. If only the scores and some `names` matter, another
@@ -82,7 +82,7 @@ def blocks(
 
 
 def _begins_otherwise(line: bytes, path: Path, choices: bool) -> bool:
-    """Return True if the first line holds fields in an order that lm-eval does not write.
+    """Return True if the first line has its fields in an order that lm-eval does not write.
 
     Raises:
         InputError: the file is a pointer to another one.
@@ -111,7 +111,7 @@ def _decoded(
 
 
 def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file. An array, as lm-eval 0.4.0 to 0.4.2 wrote it, gives the lines of today's format."""
+    """Yield the lines of a samples file, also of one that is a single JSON array (lm-eval ≤ 0.4.2)."""
     is_array = file.read(64).lstrip().startswith(b"[")
     file.seek(0)
     return _of_array(path, file) if is_array else iter(partial(file.readline, LONGEST), b"")
@@ -128,7 +128,7 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
 
 
 def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
-    """Return the size and time of a file, to recognise later if it has changed. −1 without a file.
+    """Return (size, time of change) of a file, to notice later if it changed. (−1, −1) without.
 
     Of an open `file`, those of what is being read, which a new file of the same name does not change.
     """
@@ -152,7 +152,7 @@ def _cut(
     names: frozenset[bytes] | None = None,
     raw: frozenset[str] = frozenset(),
 ) -> tuple[Row | None, int]:
-    """Return the fields of a samples line without its bulk, and where the bulk starts.
+    """Parse a samples line without its bulky fields. Return fields and the bulk's start, (None, 0) if unusual.
 
     None for a line that lm-eval did not write so.
 
@@ -190,7 +190,7 @@ def _cut(
 
 
 def _twice(text: bytes, names: frozenset[bytes]) -> bool:
-    """Return True if one of the quoted names may occur twice in a line, or may be written by an escape."""
+    """Return True if one of these names might occur twice in a line, or be written with escapes."""
     for name in names:  # a generator would take as long as the search
         if text.count(name) > 1:
             return True
@@ -216,7 +216,7 @@ _DEEPER = frozenset((float, dict, list))
 
 
 def may_be_rounded(value: Any) -> bool:
-    """Return True if a value may hold a whole number of more than 64 bits, which orjson rounds to a float."""
+    """Return True if a value may contain an integer beyond 64 bits, which orjson would round."""
     kind = type(value)
     if kind is float:
         return bool(abs(value) >= _ROUNDED)
@@ -239,7 +239,7 @@ def may_be_rounded(value: Any) -> bool:
 
 
 def doc_hash_of(doc: Any) -> str:
-    """Return a document's doc_hash as lm-eval computes it, for files that do not hold it."""
+    """Compute a document's doc_hash as lm-eval does, for files without it."""
     text = json.dumps(doc, indent=2, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -260,7 +260,7 @@ class Index:
         """Filter → how often the key of each document, by its first occurrence, has come."""
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
-        """Return the number of the document with this hash, and True if the document is new."""
+        """Return (number of the document with this hash, True if new). Repeats of a filter are new ones."""
         new, first = len(self.keys), self._number(key, 1)
         seen = self._seen.setdefault(scorer, array("I"))
         seen.extend([0] * (first + 1 - len(seen)))
@@ -269,7 +269,7 @@ class Index:
         return document, document == new
 
     def find_all(self, keys: Sequence[str], scorers: Sequence[str]) -> list[tuple[int, bool]]:
-        """Return (document number, True if new) for many hashes, as `find` would one after the other."""
+        """Return (number, True if new) for many hashes, as `find` would one after the other."""
         n, hashes, single = len(self.keys), list(map(hash, keys)), len(set(scorers)) == 1
         if not single or len(set(hashes)) < len(hashes) or not self._numbers.keys().isdisjoint(hashes):
             return list(map(self.find, keys, scorers))
@@ -292,11 +292,11 @@ class Index:
         return document
 
     def distinct(self) -> int:
-        """Return how many different keys there are."""
+        """Return how many documents have different hashes."""
         return len(self.keys) - len(self._again)
 
     def unique_keys(self) -> Sequence[str]:
-        """Return the keys, with the further occurrences numbered. It ends the numbering of documents."""
+        """Return the documents' hashes, repeated ones made unique by "#n". Ends the indexing."""
         if self._again and any("#" in key for key in self.keys.odd()):
             return occurrences(self.keys)
         for document, occurrence in self._again.items():
@@ -363,7 +363,7 @@ class Scan:
         return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[list[Sample]]:
-        """Return the samples, some at a time."""
+        """Yield the rows of the file with document number and filter, in blocks."""
         likelihoods, position = self.wanted.choices or self.wanted.brier, 0
         raw, names = self.wanted.raw, self.wanted.names if self.exact else frozenset[bytes]()
         for block in blocks(self.path, choices=likelihoods, names=names, raw=raw):
@@ -399,13 +399,13 @@ class Scan:
             ]
 
     def _asked(self, doc: Any) -> Any:
-        """Return the fields of a document that SPECs may read, or the whole document."""
+        """Return the fields of a document that SPECs read, or the whole document."""
         if self._names is None or type(doc) is not dict:
             return doc
         return [doc[name] for name in self._names if name in doc]
 
     def _exact(self, number: int, line: bytes, row: Row) -> Row:
-        """Return a row with its whole numbers as they were written, where they matter."""
+        """Return the row, parsed again with exact integers if they matter and may have been rounded."""
         held = [row[name] for name in self.wanted.raw if name in row]  # any other score is a float anyhow
         if self.exact or type(row.get("doc_hash")) is not str:
             held.append(row.get("doc"))
@@ -414,7 +414,7 @@ class Scan:
         return row
 
     def _unnamed(self, position: int, key: str, number: int, row: Row) -> str:
-        """Return the filter of a row that does not name its filter, by the row's position.
+        """Return the filter of a row that does not name it, from the row's position in the file.
 
         Raises:
             InputError: the document has more rows than there are filters, so that nothing tells whose a row is.
@@ -440,7 +440,7 @@ INVALID = "[invalid]"
 
 
 def unread(line: bytes, row: Row, n: int) -> list[bool]:
-    """Return for each of n scored answers True if it is empty or was not parsed. [] without texts."""
+    """Return for each of n answers True if it is empty or was not parsed. [] if texts are not there."""
     if "resps" not in row:
         stop = line.rfind(_FILTER)
         start = line.rfind(_ANSWERS, 0, stop)  # from the end: the prompt is long
@@ -453,13 +453,13 @@ def unread(line: bytes, row: Row, n: int) -> list[bool]:
 
 
 def _only(value: Any) -> list[str]:
-    """Return the texts of a list, or of a list in a list, none if they are not texts."""
+    """Return the texts of a list, or of a list in a list. [] if there is anything else."""
     inner = value[0] if type(value) is list and len(value) == 1 and type(value[0]) is list else value
     return inner if type(inner) is list and set(map(type, inner)) == {str} else []
 
 
 def metrics_of(row: Row) -> list[str]:
-    """Return the names of the metrics of a row."""
+    """Return the names of a samples row's metrics."""
     names = row.get("metrics")
     if type(names) is list:
         return [name for name in names if type(name) is str]

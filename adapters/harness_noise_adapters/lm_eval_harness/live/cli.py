@@ -70,7 +70,7 @@ _EPILOG = "error bars (harness-noise), options of run (`lm-eval run --help` expl
 
 
 def main(argv: list[str]) -> int:
-    """Run `lm-eval ARGV`. Returns its exit code.
+    """Run `lm-eval ARGV` with our options added, and return its exit code.
 
     Raises:
         InputError: a noise option that cannot be used, lm-eval is not installed, or a cluster field
@@ -128,7 +128,7 @@ def _execute() -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the `--noise…` options as a group of their own."""
+    """Add the `--noise…` options to lm-eval's argument parser."""
     group = parser.add_argument_group("noise (harness-noise)")
     group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
     for name, (value, words) in _FLAGS.items():
@@ -172,7 +172,7 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
 
 
 def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
-    """Return the options: flags over the file of `--noise_config` over the `noise:` block."""
+    """Merge our options: flags first, then the file of `--noise_config`, then the `noise:` block."""
     chosen = dict(in_yaml or {})
     if "config" in flags:
         chosen |= read_file(flags.pop("config"))
@@ -186,7 +186,7 @@ def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
 
 @contextmanager
 def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
-    """Return the `noise:` block of lm-eval's `--config`. Lm-eval is given a copy without it.
+    """Yield the `noise:` block of lm-eval's `--config`, None without. lm-eval gets a copy without it.
 
     Anything else that is wrong with the file is left for lm-eval to say.
     """
@@ -222,7 +222,7 @@ def _yaml(path: str) -> Any:
 
 
 def next_step(session: Session) -> str | None:
-    """Return advice on what to do next with the run that has just ended, None without saved files.
+    """Return a sentence on what to do next with the finished run. None if nothing was saved.
 
     None where that is not known.
     """
@@ -245,7 +245,7 @@ def next_step(session: Session) -> str | None:
 
 
 def not_whole(saving: Saving) -> str:
-    """Return a sentence on which files of the run are missing on disk, with advice how to get them."""
+    """Return a sentence on which of the run's files are not complete on disk, and what to do."""
     tasks = [task for task in saving.cut if task]
     what = f"the samples of {', '.join(tasks)} are" if tasks else "the results are"
     if saving.results is not None and set(tasks) <= saving.samples.keys():
@@ -259,7 +259,7 @@ def not_whole(saving: Saving) -> str:
 
 
 def report(session: Session) -> None:
-    """Print our table after lm-eval's own with advice, and unsaid notes on stderr.
+    """Print our table and advice after lm-eval's own, and unsaid notes on stderr.
 
     Nothing on other ranks, or where there is no analysis.
     """

@@ -56,7 +56,7 @@ class TaskScores:
 
 
 def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
-    """Return (metric, filter) → the scores of a task in columns.
+    """Return {(metric, filter): scores} of a live task. Metrics that only predict are left out.
 
     What a run that only predicts has in place of scores is left out.
     """
@@ -77,12 +77,12 @@ def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
 
 
 def _doubled(task: Any) -> bool:
-    """Return True if the task asks every choice a second time without its context (acc_mutual_info)."""
+    """Return True if the task asks every choice a second time without context (acc_mutual_info)."""
     return "acc_mutual_info" in task.aggregation()
 
 
 def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Scored]) -> TaskFacts:
-    """Return the facts of a live task that its scores are gathered with.
+    """Return what is known of a live task, for gathering its scores.
 
     Args:
         scores: its scores.
@@ -121,7 +121,7 @@ def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], column
 
 
 def _texts(rows: Sequence[Row]) -> HashArray | None:
-    """Return (n, K) hashes of what was generated, one request per question.
+    """Return (n, K) hashes of the generated answers. None if an answer is not a text.
 
     None where that is not text, or of unequal K.
     """
@@ -158,7 +158,7 @@ class Collected:
 
 
 def flat_tasks(task_dict: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return name → task object, for both shapes of lm-eval's task dict.
+    """Return {name: task object} from lm-eval's task dictionary, nested or not.
 
     Up to 0.4.11 it is nested {group or name: task or dict}; from 0.4.12 {"tasks", "groups", …}.
     """
@@ -177,7 +177,7 @@ def _leaves(node: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def native_groups(task_dict: Mapping[Any, Any]) -> NativeGroups:
-    """Return name → tasks and metric weightings of lm-eval's groups.
+    """Return {group: (its tasks, weighting of each metric)} from lm-eval's task dictionary.
 
     Both shapes of lm-eval's task dict are read.
     """
@@ -211,7 +211,7 @@ def collect(
     model: str,
     carried: Carried,
 ) -> Collected:
-    """Return everything that a finished run measured.
+    """Return all scores of a finished live run as a `Run`, and the raw scores of its tasks.
 
     Args:
         results: what `evaluate` returned, with samples.
@@ -243,7 +243,7 @@ def collect(
 def measure(
     results: Mapping[str, Any], tasks: Mapping[str, Any], asking: Asking
 ) -> tuple[dict[str, TaskScores], Gathered]:
-    """Return the raw scores of every task that has samples, and the scores to be analysed."""
+    """Return {task: raw scores} of all tasks with samples, and the scores for analysis."""
     scored: dict[str, TaskScores] = {}
     gathered = Gathered()
     for name, task in tasks.items():
@@ -260,7 +260,7 @@ def measure(
 
 
 def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return filter → the filter's samples, sorted by document."""
+    """Return {filter: its samples sorted by document}. Refuse filters with different documents."""
     out: dict[str, list[Row]] = {}
     for row in sorted(samples, key=lambda row: row["doc_id"]):
         out.setdefault(row["filter"], []).append(row)
@@ -272,7 +272,7 @@ def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> None:
-    """Compute the scores per repeat of a task, and put them into `out`."""
+    """Compute a score for every single answer of a live task, and put them into `out`."""
     name = out.name
     native_K, K = asking.times(name)
     out.identical = identical_answers(out.questions, K)
@@ -304,7 +304,7 @@ def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> Non
 def cluster_labels(
     questions: Mapping[str, Sequence[Row]], options: Options, notes: list[Note], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Return task → the clusters of its questions, and their SPEC in words. Tasks without clusters are left out."""
+    """Return {task: ((n,) cluster labels, SPEC in words)}, without tasks that have no clusters."""
     by_task: dict[str, AskedQuestions] = {}
     out: dict[str, tuple[Labels, str | None]] = {}
     for name, rows in questions.items():
@@ -324,7 +324,7 @@ def cluster_labels(
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
-    """Yield the values that lm-eval reports for groups, with the weighting from the group's configuration."""
+    """Yield lm-eval's groups with their weighting and reported values."""
     for name, (members, metrics) in groups.items():
         weighting = dict(metrics)
         for key, value in reported(results.get("groups", {}).get(name) or {}).items():

@@ -32,24 +32,24 @@ Round: TypeAlias = tuple[int, list[Any]]
 
 
 def innermost(lm: Any) -> Any:
-    """Return the model object itself, without lm-eval's response cache around it."""
+    """Return the model object inside lm-eval's response cache, or the model itself."""
     return lm.lm if type(lm).__name__ == "CachingLM" else lm
 
 
 def sends_payloads(lm: Any) -> bool:
-    """Return True if the model is a client of a server, with a payload that may hold a seed."""
+    """Return True if the model is a client of a server, whose requests can have a seed."""
     return callable(getattr(innermost(lm), "_create_payload", None))
 
 
 def seed_of(base: object, prompt: str, occurrence: object) -> int:
-    """Return a seed in [0, 2³¹) for one request for a prompt."""
+    """Return a seed in [0, 2³¹) that is specific to a prompt and its n-th request."""
     digest = hashlib.sha256(f"{base}|{prompt}|{occurrence}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
 @contextmanager
 def same_random_state() -> Iterator[None]:
-    """Put the global random states back, so that what follows draws as if nothing had happened."""
+    """Restore the global random states after the block, as if nothing had been drawn."""
     import numpy as np
 
     torch = sys.modules.get("torch")
@@ -69,7 +69,7 @@ def same_random_state() -> Iterator[None]:
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C inside this context. A signal handler of another program stays."""
+    """Within the block, let SIGTERM raise KeyboardInterrupt, as Ctrl-C does."""
     mine = threading.current_thread() is threading.main_thread()
     if not mine or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -86,7 +86,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def decodes_greedily(model: Any, task: Any) -> bool:
-    """Return True if one of lm-eval's own models is known to decode greedily with the task's arguments."""
+    """Return True if the model is known to decode greedily on this task, so answers never differ."""
     if not any(kind.__module__.startswith("lm_eval.models.") for kind in type(model).__mro__):
         return False
     arguments = task.config.generation_kwargs or {}
@@ -98,7 +98,7 @@ def decodes_greedily(model: Any, task: Any) -> bool:
 
 
 def draws_elsewhere(lm: Any) -> bool:
-    """Return True if the model samples in a separate engine that has a single seed out of our reach.
+    """Return True if the model samples in an engine whose seed we cannot set (vLLM and the like).
 
     Such an engine, started again, draws what it drew before: beside an earlier run's answers that would be copies.
     """
@@ -110,7 +110,7 @@ _ENGINES = ("vllm", "sglang", "nemo", "megatron")
 
 
 def _draw_anew() -> None:
-    """Seed the global random generators anew, so that further answers are not copies of earlier ones.
+    """Seed Python's, NumPy's and torch's random generators from the system, so that answers are new.
 
     They stand where they stood in the earlier run, of whose answers the next ones would be copies.
     """
@@ -123,7 +123,7 @@ def _draw_anew() -> None:
 
 
 def _server(outputs: Any) -> tuple[str, str] | None:
-    """Return the model and fingerprint that a server's response names, None if it names neither."""
+    """Return (model, fingerprint) named in a server's response, None if it names neither."""
     response = outputs[0] if isinstance(outputs, list) and outputs else outputs
     if not isinstance(response, dict):
         return None
@@ -132,7 +132,7 @@ def _server(outputs: Any) -> tuple[str, str] | None:
 
 
 def asked_for(context: Any, arguments: Any) -> str:
-    """Return a text key that identifies a prompt with its generation arguments."""
+    """Return a text that identifies a prompt with its generation arguments."""
     return json.dumps([context, arguments], sort_keys=True, default=repr)
 
 
@@ -149,7 +149,7 @@ class _Arrivals:
             self._waiting[asked_for(*request.args[:2])].append(request)
 
     def add_partial(self, method: str, asked: Any, answer: Any) -> None:
-        """Pass an arriving answer to the request that waits for it. A fault here does no harm."""
+        """Hand an answer that has arrived to the request that waits for it."""
         with suppress(Exception):
             if method == GENERATE and (waiting := self._waiting.get(asked_for(*asked))):
                 self._keep(waiting.popleft(), answer)
@@ -188,18 +188,18 @@ class Further:
         """The server that gave the last answer."""
 
     def of(self, request: Any) -> list[Any]:
-        """Return the further answers to a request, in the order of their repeats."""
+        """Return the further answers to a request, in order of repeats."""
         found = self._answers.get(id(request), {})
         return [found[repeat] for repeat in sorted(found)]
 
     def missing(self, request: Any, repeats: range) -> list[int]:
-        """Return the repeats for which a request has no answer."""
+        """Return those of these repeats for which a request has no answer yet."""
         found = self._answers.get(id(request), {})
         return [repeat for repeat in repeats if repeat not in found]
 
     @contextmanager
     def heard(self) -> Iterator[None]:
-        """Record which server model gives lm-eval's own answers inside this context."""
+        """Within the block, record which server models give lm-eval's own answers."""
         with self._listening():
             yield
         self._servers.add(self._server)
@@ -223,7 +223,7 @@ class Further:
             yield
 
     def ask(self, call: Callable[[Sequence[Any]], Any], rounds: Sequence[Round]) -> None:
-        """Reuse answers of earlier runs and ask for the rest, round by round.
+        """Ask for further answers, round by round, after reusing answers of earlier runs.
 
         If it is stopped, received answers are kept.
 
@@ -246,7 +246,7 @@ class Further:
                     self._ask(call, repeat, batch)
 
     def _not_taken_up(self, journal: Journal, repeat: int, batch: Sequence[Any]) -> list[Any]:
-        """Give a round's requests the answers of earlier runs, and return the requests left without one."""
+        """Give requests the answers that an earlier run got. Return the requests left without one."""
         left, taken = [], set()
         for request in batch:
             slot = self._slot(request, repeat)
@@ -293,7 +293,7 @@ class Further:
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
-        """Give the model its own seeds inside this context, and restore the random states after it."""
+        """Within the block, let the model use our own seeds. Random states are restored after it."""
         lm = innermost(self.lm)
         with ExitStack() as stack:
             stack.enter_context(same_random_state())
@@ -305,7 +305,7 @@ class Further:
             yield
 
     def _reseeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a client's payload method that puts our seeds into generation requests."""
+        """Return the client's method that makes payloads, wrapped so that each gets its own seed."""
 
         def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
             payload = original(messages, *args, **kwargs)

@@ -57,7 +57,7 @@ asked_part: ContextVar[dict[str, list[int]] | None] = ContextVar("harness_noise_
 
 
 def outer_arguments() -> Mapping[str, Any]:
-    """Return the arguments of the running `simple_evaluate` call, empty if none is running."""
+    """Return the arguments of the `simple_evaluate` call that is running, {} if none is."""
     call = outer_call.get()
     return {} if call is None else call.arguments
 
@@ -95,7 +95,7 @@ class Session:
         return growing(self.options).Others.read(self.options) if self.options.asks_less else None
 
     def native_se(self, estimate: Estimate) -> float | None:
-        """Return lm-eval's own standard error of an estimate's metric, None if it is not a positive number."""
+        """Return lm-eval's own standard error of this metric, None if it is not above 0."""
         se = self.native.get(estimate.task, {}).get(f"{estimate.metric}_stderr,{estimate.scorer}")
         return se if isinstance(se, float) and se > 0 else None
 
@@ -111,7 +111,7 @@ class Session:
 
 
 def growing(options: Options) -> Any:
-    """Return the module for runs that do not ask all questions, or ask more answers as they go.
+    """Return the module for runs that stop early or add answers as they go. Refuse if not installed.
 
     Raises:
         InputError: it is not installed.
@@ -122,7 +122,7 @@ def growing(options: Options) -> Any:
 
 
 def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Refuse wrong cluster fields, and patterns without a task, before lm-eval loads the model.
+    """Refuse wrong fields, tasks and patterns in the options before lm-eval loads the model.
 
     Raises:
         InputError: a choice of the user's that does not fit the run.
@@ -146,7 +146,7 @@ def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
 
 
 def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[Note]:
-    """Check that all tasks and fields in the options exist. Return warnings about cluster fields.
+    """Refuse options on tasks or fields that do not exist. Return warnings on clusters.
 
     Raises:
         InputError: a field that the user named is not in the documents; a group, or a number of answers, is of tasks
@@ -192,7 +192,7 @@ def _check_patterns(tasks: Collection[str], groups: Collection[str], options: Op
 
 
 def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
-    """Return `evaluate` with the noise of its results, with the same arguments and return value."""
+    """Return lm-eval's `evaluate` wrapped so that its results get error bars."""
     signature = inspect.signature(original)
 
     @wraps(original)
@@ -277,7 +277,7 @@ class _Live:
             session.say(text)
 
     def complete(self, results: Any) -> Any:
-        """Return lm-eval's complete result with its noise. An error here never loses the result.
+        """Return lm-eval's result with error bars, further answers asked for. An error loses nothing.
 
         Args:
             results: None where the rank is not 0; that rank, too, asks for its further answers.
@@ -306,12 +306,12 @@ class _Live:
         return results
 
     def stop(self) -> None:
-        """Stop asking for further answers."""
+        """Stop recording further answers in the journal."""
         if self.asking.journal is not None:
             self.asking.journal.stop()
 
     def _close_journals(self) -> None:
-        """Close the journal of a finished run, so that the next run does not reuse its answers.
+        """Mark the finished run's journal, so that a later run does not reuse its answers.
 
         A run from the command line is finished when it is saved.
         """
@@ -332,7 +332,7 @@ class _Live:
 
     @contextmanager
     def _guarded(self, when: str) -> Iterator[None]:
-        """Report any fault inside this context and go on, because the model's results must not be lost."""
+        """Report any error within the block instead of raising it, so that results are not lost."""
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - see above
@@ -347,14 +347,14 @@ class _Live:
             self.session.failed(when, error)
 
     def without_noise(self, results: Any, error: BaseException) -> Any:
-        """Return lm-eval's own result, after a fault that nothing else has caught."""
+        """Return lm-eval's own result after an error of ours, which is reported."""
         self._failed("the noise of this run could not be computed", error)
         if isinstance(results, dict) and not self._arguments["log_samples"]:
             results.pop("samples", None)
         return results
 
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
-        """Return the results with our noise added: an annotated copy that shares the samples, or the original."""
+        """Return the results with error bars added, as an annotated copy or the original."""
         session = self.session
         self.asking.record(results)
         with same_random_state():
@@ -393,7 +393,7 @@ class _Live:
 
 
 def _journal(session: Session, lm: Any) -> Journal | None:
-    """Return the journal of a run whose output folder is known.
+    """Open the journal of further answers for a run with an output folder, None without one.
 
     None where its ranks have to ask the same at the same time.
     """
@@ -411,7 +411,7 @@ def _journal(session: Session, lm: Any) -> Journal | None:
 
 
 def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
-    """Return id of a logged sample → a copy with the scores per repeat and the cluster."""
+    """Return {id of a logged sample: copy with scores per repeat and cluster}."""
     measured = {part.key: part for part in collected.run.scores}
     whole = {part.key for part in collected.run.corpus}
     out = {}
@@ -437,7 +437,7 @@ def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
 
 
 def model_name(lm: Any, args: Mapping[str, Any]) -> str:
-    """Return the name that lm-eval's tracker takes from the model's arguments, else the model's own name or its class.
+    """Return the model's name as lm-eval's files would have it, from arguments or the object.
 
     Args:
         lm: the model.

@@ -68,13 +68,13 @@ class _Run:
 
 
 def hashed(*parts: Any) -> str:
-    """Return a hash of any values, of their JSON or else their `repr`."""
+    """Return a hash of any values, by their JSON or `repr`."""
     text = json.dumps(parts, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def model_key(model: object, arguments: object, commit: object = None) -> str:
-    """Return a hash that identifies a model: of its name and arguments, and of files that these name.
+    """Return a hash that identifies a model by name, arguments, and its weight files' dates.
 
     Args:
         model: the name of its kind.
@@ -90,7 +90,7 @@ def model_key(model: object, arguments: object, commit: object = None) -> str:
 
 
 def _weights(place: str | os.PathLike[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield (relative path, size, modification time) of the files at a path, none if the path does not exist."""
+    """Yield (relative path, size, modification time) of the files at a path. Nothing if there are none."""
     with suppress(OSError, ValueError):
         path = Path(place)
         files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
@@ -129,7 +129,7 @@ class Journal:
         _mine.add(self.run)
 
     def take(self, slot: Slot, servers: Collection[Any]) -> str | None:
-        """Return an earlier run's answer for this place, or None.
+        """Return an earlier run's answer to this request and repeat from one of these servers, else None.
 
         Args:
             slot: its place.
@@ -148,12 +148,12 @@ class Journal:
         return sorted(self._runs[name].began.isoformat(timespec="minutes") for name in self.taken)
 
     def announce(self) -> None:
-        """Say how many answers of earlier runs were reused."""
+        """Say how many answers of earlier runs were reused, if any."""
         if (text := sentence(told([AskedFurther.of(self, whole=True)], self.mode))) is not None:
             self._say(text)
 
     def add(self, slot: Slot, answer: Any, server: Any) -> None:
-        """Write a received answer to the journal. A failure is reported once and does no other harm."""
+        """Append a received answer to the journal file. A failure is reported once."""
         if self._broken or not isinstance(answer, str):
             return
         line = {"run": self.run, "key": slot.key, "repeat": slot.repeat, "number": slot.number, "text": answer}
@@ -169,14 +169,14 @@ class Journal:
             self.asked += 1
 
     def stop(self) -> None:
-        """Close the journal's file, because the run has ended."""
+        """Close the journal file, because the run has ended."""
         _mine.discard(self.run)
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def _read(self, model: str, ranks: int) -> dict[str, _Run]:
-        """Return run → its answers for the unfinished runs whose answers may be reused, newest first."""
+        """Return {run: its answers} of unfinished earlier runs whose answers may be reused, newest first."""
         runs: dict[str, _Run] = {}
         finished: set[str] = set()
         going: dict[str, str] = {}
@@ -252,7 +252,7 @@ class AskedFurther:
 
 
 def told(summaries: Iterable[AskedFurther], mode: str) -> dict[str, Any] | None:
-    """Return a summary of all ranks' journals for the results file, None if none is kept."""
+    """Return a summary of all ranks' journals for the results file. None if there is no journal."""
     kept = [summary for summary in summaries if summary.path is not None]
     if not kept:
         return None
@@ -265,7 +265,7 @@ def told(summaries: Iterable[AskedFurther], mode: str) -> dict[str, Any] | None:
 
 
 def sentence(block: Mapping[str, Any] | None) -> str | None:
-    """Return a sentence on the reused answers, None if there are none."""
+    """Return a sentence on how many answers were reused, None if none were."""
     if block is None or not block["taken_up"]:
         return None
     dates = " and ".join(date[:16].replace("T", " ") for date in block["began"])
@@ -274,7 +274,7 @@ def sentence(block: Mapping[str, Any] | None) -> str | None:
 
 
 def close(summaries: Iterable[AskedFurther]) -> None:
-    """Write to the journals of all ranks that the run has finished, if all of them did."""
+    """Mark the run as finished in the journals of all ranks, if all got every answer."""
     ended = list(summaries)
     if not all(summary.whole for summary in ended):
         return
@@ -289,7 +289,7 @@ def close(summaries: Iterable[AskedFurther]) -> None:
 
 
 def _opened(path: Path) -> int:
-    """Return a file handle for appending to a journal, after ending a line that was cut."""
+    """Open a journal for appending, its last line completed if it was cut. Return the descriptor."""
     path.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
     handle = os.open(path, flags, 0o600)
@@ -302,7 +302,7 @@ def _opened(path: Path) -> int:
 
 
 def _write(handle: int, row: Mapping[str, Any]) -> None:
-    """Write one line with one call, so that no other run writes into it."""
+    """Write one JSON line in a single call, so that lines of two runs do not mix."""
     data = json.dumps(row).encode() + b"\n"
     if os.write(handle, data) != len(data):
         raise OSError(0, "the line was cut: is the disk full?")
@@ -317,7 +317,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _quiet_for(path: Path) -> timedelta:
-    """Return the time since a journal file was last changed, the longest possible if the file is missing."""
+    """Return how long ago a journal file was last changed. The maximum if there is none."""
     try:
         return timedelta(seconds=max(0.0, time.time() - path.stat().st_mtime))
     except OSError:
@@ -325,7 +325,7 @@ def _quiet_for(path: Path) -> timedelta:
 
 
 def _may_go_on(host: str, process: int, quiet: timedelta) -> str | None:
-    """Return a description of where another run still seems to be running, None if that run has ended.
+    """Return words on where another run still seems to be running, None if it has ended.
 
     Args:
         host: its machine.

@@ -42,7 +42,7 @@ class RepeatsSpec:
 
     @classmethod
     def parse(cls, value: object, where: str) -> RepeatsSpec:
-        """Parse K, `auto`, TASK=K, several of them, or a mapping task → K.
+        """Parse answers per question: K, `auto`, TASK=K, a list of these, or a mapping from task to K.
 
         Raises:
             InputError: a K that is no number of answers.
@@ -50,16 +50,16 @@ class RepeatsSpec:
         return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(value)))
 
     def _given_for(self, task: str) -> int | None:
-        """Return the K that the user gave for a task, 0 for `auto`, None for none."""
+        """Return the K given for a task, 0 for `auto`, None if none is given."""
         return next((K for pattern, K in reversed(self.by_task) if fnmatchcase(task, pattern)), None)
 
     def begin(self, task: str) -> int | None:
-        """Return the number of answers per question that a task begins with, None to leave it to the task."""
+        """Return the answers per question with which a task starts. None: the task's own number."""
         K = self._given_for(task)
         return AUTO if K == 0 else K
 
     def grows(self, task: str) -> bool:
-        """Return True if a task asks for more answers until more no longer pay (`auto`)."""
+        """Return True if a task's answers per question are `auto`: asked until more no longer pay."""
         return self._given_for(task) == 0
 
     @property
@@ -108,12 +108,12 @@ class Options(StoppingOptions):
         return bool(fields or self.cluster.by_task or self.groups or {task for task, _ in self.repeats.by_task} - {"*"})
 
     def named(self, name: str, value: object = "") -> str:
-        """Return an option with its value as the user would write it: a flag, a variable or a parameter."""
+        """Return an option with its value as the user types it: flag, variable or parameter."""
         return _named(name, value, where=self.where)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], where: str = "noise options") -> Options:
-        """Return options from a mapping, as a YAML block or keyword arguments give it. Errors name `where`."""
+        """Check a mapping of options (YAML block, keywords), and return them. Errors name `where`."""
         names = (*_OURS, *_SETTINGS)
         unknown = [name for name in options if name not in names]
         if unknown:
@@ -146,7 +146,7 @@ class Options(StoppingOptions):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
-        """Return the options that the environment variables HARNESS_NOISE_* give.
+        """Return the options given by the environment variables HARNESS_NOISE_*.
 
         These are HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL and others."""
         options: dict[str, Any] = {}
@@ -157,7 +157,7 @@ class Options(StoppingOptions):
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
-    """Return the mapping of a `--noise_config` file, YAML or JSON. A `noise:` key in it is looked through."""
+    """Read the options in a `--noise_config` file (YAML or JSON), within its `noise:` key if any."""
     import yaml
 
     try:
@@ -172,7 +172,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 
 def block(content: object, where: str) -> dict[str, Any]:
-    """Return the options in a `noise:` block. `noise: true` and an empty block mean the defaults."""
+    """Return the options in a `noise:` block as a dictionary. True or empty means {}."""
     if content is None or content is True:
         return {}
     if not isinstance(content, dict):
@@ -181,7 +181,7 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """Return an option's cluster SPEC, parsed and as text."""
+    """Parse an option's cluster SPEC (text, list or mapping). Return it parsed and as text."""
     if value is None:
         return ClusterSpec(), None
     if isinstance(value, Mapping):
@@ -195,7 +195,7 @@ def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
 
 
 def groups(value: object, where: str) -> dict[str, str]:
-    """Return name → pattern of the groups that an option gives, as a mapping or NAME=PATTERN texts."""
+    """Parse groups given as a mapping or NAME=PATTERN texts. Return {name: pattern}."""
     out = {}
     for name, pattern in _pairs(value):
         if not (name and pattern):
@@ -206,7 +206,7 @@ def groups(value: object, where: str) -> dict[str, str]:
 
 
 def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) from mappings and NAME=VALUE texts, with "" for a value without a name.
+    """Yield (name, value) from mappings and NAME=VALUE texts. The name is "" if there is none.
 
     The name is empty where there is none.
     """
@@ -222,7 +222,7 @@ def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
 
 
 def _named(name: str, value: object = "", *, where: str) -> str:
-    """Return an option as the user writes it, by `where`: a flag, an environment variable, or a parameter."""
+    """Return an option as the user types it: a flag, a variable or a parameter, depending on `where`."""
     if where.startswith("--"):
         return f"{where}_{name} {value}".rstrip()
     if where.startswith("environment"):
@@ -231,7 +231,7 @@ def _named(name: str, value: object = "", *, where: str) -> str:
 
 
 def _repeats(value: object, where: str) -> int:
-    """Return the number of repeats K that an option's value means, 0 for `auto`."""
+    """Parse answers per question: K ≥ 1, or 0 for `auto`."""
     if isinstance(value, str) and value.strip() == "auto":
         return 0
     K = whole_number(value, f"{where}: repeats")

@@ -25,7 +25,7 @@ atexit.register(cli.report, session)
 
 
 def uninstall() -> None:
-    """Remove our hook from lm-eval."""
+    """Remove our hook from lm-eval, which importing this module installs."""
     atexit.unregister(cli.report)
     atexit.unregister(_installed.__exit__)
     _installed.__exit__(None, None, None)

@@ -13,7 +13,7 @@ from .repeats import PROBES, Asking, native_repeats
 
 
 def remarks(asking: Asking, cache_requests: bool) -> list[Note]:
-    """Return notes on repeats that will not be asked, and on settings that would make all answers the same."""
+    """Return notes on repeats that cannot be asked, and settings that make all answers equal."""
     lm, tasks, out = asking.lm, asking.tasks, list[Note]()
     several = {name: tasks[name] for name, K in asking.wanted.items() if K > 1}
     generating = {name: task for name, task in several.items() if task.OUTPUT_TYPE == GENERATE}
@@ -68,7 +68,7 @@ def remarks(asking: Asking, cache_requests: bool) -> list[Note]:
 
 
 def _shared_seed(lm: Any, task: Any) -> bool:
-    """Return True if a client sends the same seed with every request of a task.
+    """Return True if a client sends one fixed seed with every request of a task.
 
     A seed that the task names, also null, goes before the client's own.
     """

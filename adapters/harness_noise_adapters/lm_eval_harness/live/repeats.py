@@ -44,7 +44,7 @@ PROBES = 30
 
 
 def native_repeats(task: Any) -> int:
-    """Return how many answers per question lm-eval's task itself asks for."""
+    """Return how many answers per question the lm-eval task itself asks for."""
     return int(getattr(task.config, "repeats", None) or 1)
 
 
@@ -132,7 +132,7 @@ class Asking:
         """True if requests were given → their lengths, and the largest batch that was found with them."""
 
     def _times_of(self, name: str, task: Any) -> tuple[int, int]:
-        """Return the numbers of answers per question that the task and that we ask for.
+        """Return answers per question that the task asks for, and that it gets with ours.
 
         The task is not changed. If we ask more often, `raised` remembers it.
         """
@@ -143,7 +143,7 @@ class Asking:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Patch lm-eval inside this context so that `evaluate` can be called in parts, and remember what it asks.
+        """Within the block, patch lm-eval so that `evaluate` can run in parts and requests are recorded.
 
         The objects are restored after it."""
         methods = METHODS if self.in_blocks else (GENERATE,) if self.raised else ()
@@ -161,7 +161,7 @@ class Asking:
             yield
 
     def _detecting(self, detect: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a wrapper of lm-eval's search for the largest batch size that reuses earlier results.
+        """Return lm-eval's search for the largest batch size, wrapped to reuse earlier results.
 
         What fits holds for all requests that are no longer than those it was found with.
         """
@@ -183,7 +183,7 @@ class Asking:
     # how often
 
     def times(self, task: str) -> tuple[int, int]:
-        """Return the numbers of answers per question of a task that lm-eval's own filters see, and in all."""
+        """Return a task's answers per question that lm-eval's filters see, and in all."""
         return self._times.get(task, (1, 1))
 
     @property
@@ -192,18 +192,18 @@ class Asking:
         return self._in_the_end.keys()
 
     def in_rounds(self, names: Iterable[str]) -> None:
-        """Ask these tasks' questions only as often as the tasks do, until `more` asks for further answers."""
+        """Ask these tasks' questions at first only as often as lm-eval does. `more` asks the rest."""
         for name in self.raised.keys() & set(names):
             own, _ = self._in_the_end[name] = self._times[name]
             self._times[name] = own, own
 
     def all_rounds(self) -> None:
-        """Ask for all further answers that are missing, and no longer in rounds."""
+        """Ask for all further answers that are still missing."""
         self._times |= self._in_the_end
         self.more({name: K for name, (_, K) in self._in_the_end.items()})
 
     def more(self, totals: Mapping[str, int], part: Part | None = None) -> bool:
-        """Ask for further answers to questions asked before, and return False if some could not be had.
+        """Raise answers per question to these totals. Return False if some could not be had.
 
         A fault costs the answers that had not come, and not those that are there.
 
@@ -219,7 +219,7 @@ class Asking:
         return whole
 
     def ask(self, part: Part | None = None) -> bool:
-        """Ask for all missing further answers, and return False if some could not be had.
+        """Ask for all further answers that are missing. Return False if some could not be had.
 
         See `more`.
 
@@ -233,7 +233,7 @@ class Asking:
         return asked and self._tried(lambda call: self.further.ask(call, self._rounds(self._requests(part))))
 
     def _tried(self, step: Callable[[Callable[[Sequence[Any]], Any]], Any]) -> bool:
-        """Run a step that asks the model, and return False if the step failed or asking has been stopped."""
+        """Run a step that asks the model. Return False if it fails, or if asking was stopped."""
         if self._call is None or self.interrupted:
             return False
         try:
@@ -247,20 +247,20 @@ class Asking:
         return True
 
     def _requests(self, part: Part | None) -> list[Any]:
-        """Return lm-eval's requests for these questions, or for all that have been asked."""
+        """Return lm-eval's requests for these questions, or all that were sent."""
         if part is None:
             return self._sent
         return [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
 
     def record(self, results: dict[str, Any]) -> None:
-        """Write the number of answers per question into lm-eval's record of the run, in place."""
+        """Write the raised answers per question into lm-eval's results, in place."""
         for name in self.raised:
             results["configs"][name]["repeats"] = self._times[name][1]
 
     # the run in parts
 
     def block(self, part: Part) -> dict[str, Any]:
-        """Return lm-eval's results for some questions, with samples and further answers but no groups or bootstrap."""
+        """Evaluate only these questions with lm-eval, samples and further answers included."""
         tasks = {name: self.tasks[name] for name in part}
         with ExitStack() as stack:
             for name, task in tasks.items():
@@ -272,7 +272,7 @@ class Asking:
         return results
 
     def whole(self, part: Part | None, **changes: Any) -> Any:
-        """Return lm-eval's own result for these questions, or for all questions."""
+        """Evaluate these questions, or all, with lm-eval's own function, and return its result."""
         samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
         selection = {"limit": None, "samples": samples, "log_samples": True}
         return self._evaluate(**{**self._arguments, **selection, **changes})
@@ -296,7 +296,7 @@ class Asking:
         return build_all_requests
 
     def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an iterator over known documents, so that lm-eval does not read the whole dataset for every block."""
+        """Return an iterator over known documents, so that the dataset is not read for every block."""
 
         def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
             if samples is None:
@@ -309,7 +309,7 @@ class Asking:
     # the model
 
     def _answering(self, method: str, call: Any) -> Any:
-        """Return a wrapper of a model method that remembers requests and repeats known answers."""
+        """Return a model's method wrapped to record requests and to reuse answers it gave."""
 
         def answers(requests: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or self.further.asking:
@@ -357,7 +357,7 @@ class Asking:
         return answers
 
     def _say_cached(self, requests: Sequence[Any]) -> None:
-        """Warn if lm-eval's response cache answers in place of the model. It does not keep sampled answers."""
+        """Warn if lm-eval's response cache, and not the model, gave the answers."""
         model = innermost(self.lm)
         if model is self.lm:
             return
@@ -389,7 +389,7 @@ class Asking:
             self._warn(f"further answers could not be had ({error_message(error)}); {left}")
 
     def _rounds(self, requests: Sequence[Any]) -> list[Round]:
-        """Return (repeat, requests that lack an answer for that repeat), in the order of the repeats."""
+        """Return [(repeat, requests without an answer for it)], in order of repeats."""
         ours = self._ours()
         seen: Counter[int] = Counter()
         rounds: defaultdict[int, list[Any]] = defaultdict(list)
@@ -404,7 +404,7 @@ class Asking:
         return sorted(rounds.items())
 
     def _probed(self, call: Callable[[Sequence[Any]], Any], requests: Sequence[Any]) -> dict[str, bool]:
-        """Ask for one further answer to a few questions of greedy tasks, and return task → True if all are copies."""
+        """Ask greedy tasks for one further answer to a few questions. Return {task: True if all are copies}."""
         ours, tried = self._ours(), dict[str, dict[int, Any]]()
         most = -(-PROBES // self._ranks)  # lm-eval deals the questions out in turn
         for request in requests:
@@ -426,7 +426,7 @@ class Asking:
         return copies
 
     def _judge(self, requests: Sequence[Any], copies: Mapping[str, bool]) -> None:
-        """Stop asking greedy tasks for further answers if all that were tried are copies.
+        """Stop asking greedy tasks for further answers if those tried are copies of the first.
 
         Args:
             requests: those that may be asked for.
@@ -444,7 +444,7 @@ class Asking:
                 del self.raised[name]
 
     def _ours(self) -> dict[int, str]:
-        """Return id of a request that gets further answers → the request's task."""
+        """Return {id of a request that gets further answers: its task}."""
         for name, task in self.raised.items():
             self._task_of.update((id(request), name) for request in task.instances if request.request_type == GENERATE)
         return self._task_of
@@ -452,11 +452,11 @@ class Asking:
     # what was answered
 
     def answers(self) -> Answers:
-        """Return the further answers that this process has asked for."""
+        """Return {task: {document: further answers to each request}} of this process."""
         return {name: dict(self._further_of(name, task)) for name, task in self.raised.items()}
 
     def _further_of(self, name: str, task: Any) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield documents of a task with the further answers to each request, without those that have none."""
+        """Yield (document, further answers to each request) of a task, if there are any."""
         documents = self._built.get(name, {})
         if not self.in_blocks:
             chosen = (self._arguments.get("samples") or {}).get(name)
@@ -470,7 +470,7 @@ class Asking:
                 yield document, found
 
     def gathered(self) -> Answers:
-        """Return the further answers of all ranks, and set their summaries. Only the first rank's are complete.
+        """Return the further answers of all ranks together. Complete on the first rank only.
 
         Every rank has to call it, even after an error.
         """
@@ -492,7 +492,7 @@ class Asking:
         return mine
 
     def put(self, samples: Mapping[str, Sequence[dict[str, Any]]], answers: Answers) -> None:
-        """Append the further answers to lm-eval's own in the logged samples, in place."""
+        """Append further answers to lm-eval's own in the logged samples, in place."""
         for name, found in answers.items():
             own, K = self.times(name)
             for row in samples.get(name, ()):
@@ -506,7 +506,7 @@ class Asking:
 
 
 def gather(lm: Any, value: Any, rank: int = 0) -> list[Any]:
-    """Return the values of all ranks on one rank, and an empty list on the others."""
+    """Return the values of all ranks on one rank, [] on the others."""
     if callable(own := getattr(lm, "gather_object", None)):
         return own(value, dst=rank) or []
     import torch
@@ -518,7 +518,7 @@ def gather(lm: Any, value: Any, rank: int = 0) -> list[Any]:
 
 
 def everywhere(lm: Any, value: Any) -> list[Any]:
-    """Return the values of all ranks, on every rank."""
+    """Return the values of all ranks on every rank."""
     each = [gather(lm, value, rank) for rank in range(lm.world_size)]
     found: list[Any] = each[lm.rank]
     return found

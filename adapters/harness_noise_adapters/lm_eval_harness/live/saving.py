@@ -30,7 +30,7 @@ _STAGE = "saving-"
 
 
 def root_of(output_path: str | os.PathLike[str]) -> Path:
-    """Return the folder that `--output_path` names, or the folder of the file that it names."""
+    """Return the folder of `--output_path`, which may name a file in it."""
     path = Path(output_path)
     return path.parent if path.suffix == ".json" else path
 
@@ -82,7 +82,7 @@ class Saving:
         return self.root
 
     def native(self, tracker: Any, results: Mapping[str, Any], logged: bool) -> None:
-        """Save lm-eval's own result as lm-eval's tracker does, before the final result replaces it.
+        """Save lm-eval's own result first, before the result with error bars replaces it.
 
         Args:
             tracker: lm-eval's, or None.
@@ -116,7 +116,7 @@ class Saving:
             self._patches.enter_context(patched(tracker, "api", _Hub(tracker.api, self)))
 
     def close(self) -> None:
-        """Move the remaining files into place, and restore lm-eval's tracker."""
+        """Move files that remain into place, and restore lm-eval's tracker."""
         if self._tracker is None:
             return
         error = self._publish_or_keep()
@@ -131,7 +131,7 @@ class Saving:
         self._whole, self._tracker, self.when_saved, self._ended = {}, None, None, False
 
     def _publish_or_keep(self) -> OSError | None:
-        """Move the complete files into place, and return the error that stopped this, if any.
+        """Move complete files into place. Return the error that stopped this, None if none did.
 
         The next try is for what is left.
         """
@@ -142,7 +142,7 @@ class Saving:
         return None
 
     def publish(self) -> None:
-        """Move the complete files into place, the results file last.
+        """Move complete files from the temporary folder into place, the results file last.
 
         Raises:
             OSError: one cannot be put there; it and the following ones are still to be.
@@ -161,12 +161,12 @@ class Saving:
                 self.results = place
 
     def published(self, staged: str | Path) -> Path:
-        """Return the final path of a file or folder that the tracker has written."""
+        """Return where a file that the tracker wrote temporarily will finally lie."""
         place = self._root / Path(staged).relative_to(self._stage)
         return place.with_name(self.named(place.name)) if Path(staged) != self._stage else place
 
     def named(self, name: str) -> str:
-        """Return a file name with the date of lm-eval's own result in place of the last result's date."""
+        """Return a file name with the date of lm-eval's own result instead of the later one."""
         last = getattr(self._tracker, "date_id", "")
         return name.replace(last, self._date) if last and self._date else name
 
@@ -188,7 +188,7 @@ class Saving:
         return save_results_samples
 
     def _save(self, task: str, samples: Sequence[Any] | None, call: Callable[[], Any]) -> None:
-        """Let the tracker write one file, and move all files into place after the last one."""
+        """Let lm-eval's tracker write one file, and move all files into place after the last."""
         with self._staged(self._tracker), patched(self, "uploading", lambda: self._now(task, samples)):
             call()
         self._take(self._tracker, task, samples)
@@ -200,10 +200,10 @@ class Saving:
         self._publish_or_keep()
 
     def uploading(self) -> None:
-        """Put into its place what the tracker has just written, which it sends away before it returns."""
+        """Move the file just written into place now, because the tracker uploads it at once."""
 
     def _begin(self) -> None:
-        """Make a new folder beside the results that the tracker writes into."""
+        """Make a new temporary folder next to the results, for the tracker to write into."""
         self._remove_stage()
         (self._root / BESIDE).mkdir(parents=True, exist_ok=True)
         self._stage = Path(
@@ -218,7 +218,7 @@ class Saving:
                 self._stage.parent.rmdir()
 
     def _take(self, tracker: Any, task: str, samples: Sequence[Any] | None = None) -> None:
-        """Keep the file that the tracker has just written if it is complete, else note that it was cut."""
+        """Keep the file that the tracker has just written if it is complete, else note its task."""
         if task in self._taken:
             return
         self._taken.add(task)
@@ -232,7 +232,7 @@ class Saving:
 
     @contextmanager
     def _staged(self, tracker: Any, *, quiet: bool = False) -> Iterator[None]:
-        """Let lm-eval's tracker write into our own folder inside this context."""
+        """Within the block, let lm-eval's tracker write into our temporary folder."""
         if quiet:
             self._begin()
         output, logger = Path(tracker.output_path), logging.getLogger("lm_eval.loggers.evaluation_tracker")
@@ -280,7 +280,7 @@ def _is_json(file: Path) -> bool:
 
 
 def _lines(file: Path) -> int:
-    """Return the number of whole lines of a file, −1 if the last line is cut."""
+    """Count the lines of a file. −1 if the last line has no end."""
     count, last = 0, b"\n"
     with file.open("rb") as content:
         while block := content.read(1 << 20):

@@ -61,7 +61,7 @@ def noise(**options: Any) -> Iterator[Session]:
 
 @contextmanager
 def installed(session: Session) -> Iterator[Session]:
-    """Open `session` for runs in this context, with lm-eval's functions wrapped until the last session closes."""
+    """Within the block, give lm-eval's runs error bars by `session`, its functions wrapped."""
     with _lock:
         if not _open:
             _wrap_names()
@@ -78,7 +78,7 @@ def installed(session: Session) -> Iterator[Session]:
 
 
 def current() -> Session | None:
-    """Return the session that a run of this context belongs to, or None.
+    """Return the session for a run in this context, None without. Refuse if several could be meant.
 
     Raises:
         InputError: this context has entered none, and several are open.
@@ -97,7 +97,7 @@ def current() -> Session | None:
 
 
 def _evaluate(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper of lm-eval's `evaluate` that adds noise if a session is open at the time of the call."""
+    """Return lm-eval's `evaluate` wrapped to add error bars if a session is open when it is called."""
 
     @wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
@@ -158,7 +158,7 @@ def _without_noise(error: Exception) -> None:
 
 
 def _add_env_info(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a wrapper of lm-eval's `add_env_info` that also records the asked samples in the `config`."""
+    """Return lm-eval's `add_env_info` wrapped to also record which samples were asked."""
 
     @wraps(original)
     def add_env_info(storage: Any, *args: Any, **kwargs: Any) -> Any:

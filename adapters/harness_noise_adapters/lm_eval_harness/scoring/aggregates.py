@@ -57,7 +57,7 @@ class CallingTime:
     left: float = SECONDS
 
     def spend(self, call: float, K: int) -> None:
-        """Subtract the time for a metric's resamples from the time that is left.
+        """Subtract the time to resample a metric from the run's limit. Refuse if it is not enough.
 
         Raises:
             NotPossibleError: there is not enough left.
@@ -72,12 +72,12 @@ class CallingTime:
 
 
 def is_registered(name: str | None) -> bool:
-    """Return True if an aggregation of that name is lm-eval's own and is no mean."""
+    """Return True if this is one of lm-eval's own aggregations that is not a mean."""
     return name in _REGISTERED
 
 
 def default_of(metric: str) -> str | None:
-    """Return the aggregation that lm-eval uses for one of its own metrics if the task names none."""
+    """Return the aggregation of an lm-eval metric if a task names none. None if it is a mean."""
     if metric in ("word_perplexity", "byte_perplexity"):
         return "weighted_perplexity"
     name = "matthews_corrcoef" if metric == "mcc" else metric
@@ -85,7 +85,7 @@ def default_of(metric: str) -> str | None:
 
 
 def registered(name: str) -> Aggregation:
-    """Return lm-eval's own aggregation of that name.
+    """Return lm-eval's own aggregation function of that name. Refuse if it is not installed.
 
     Raises:
         NotPossibleError: lm-eval is not installed, or this one has no such aggregation.
@@ -103,7 +103,7 @@ def registered(name: str) -> Aggregation:
 
 
 def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fields: Any) -> CorpusScores:
-    """Return one metric that is computed from all questions at once, ready to be resampled.
+    """Return a metric over all questions (F1, BLEU, …) as `CorpusScores`, ready to be resampled.
 
     Args:
         raw: see `Raw`.
@@ -147,7 +147,7 @@ _OF_ORDER = "its aggregation gives another value where the questions stand in an
 
 
 def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:
-    """Return "order" for lm-eval's median, "function" for lm-eval's other aggregations, None for a task's own.
+    """Return "order" for lm-eval's median, "function" for its other aggregations, None for a task's own.
 
     "function" says that the aggregation groups no rows.
 
@@ -164,7 +164,7 @@ def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:
 
 
 def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float]:
-    """Return the value of an aggregation, and the seconds that the call took."""
+    """Call an aggregation. Return its value and the seconds that it took."""
     start = time.perf_counter()
     try:
         value = aggregation(list(items))
@@ -174,7 +174,7 @@ def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float
 
 
 def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
-    """Return the aggregation of the items that are not None, or None if the aggregation fails."""
+    """Return the aggregation of the items that are not None, None if it fails."""
     try:
         return _quietly(aggregation)([value for value in items if value is not None])
     except ValueError:
@@ -182,7 +182,7 @@ def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
 
 
 def _value(value: Any) -> Any:
-    """Return a number as it is, None for a value that is not one."""
+    """Return a raw value unchanged, None for NaN."""
     return None if isinstance(value, (float, np.floating)) and math.isnan(value) else value
 
 
@@ -192,7 +192,7 @@ def _infinite(value: Any) -> bool:
 
 
 def _quietly(aggregation: Aggregation) -> Aggregation:
-    """Return the aggregation without warnings and printing, with every error turned into ValueError."""
+    """Return the aggregation without warnings and prints, any error raised as ValueError."""
 
     def call(items: list[Any]) -> float:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -214,7 +214,7 @@ Rows = list[list[list[float] | None]]
 
 
 def _summed(aggregation: Aggregation, records: list[list[Any]], expected: float) -> tuple[FloatArray, Value] | None:
-    """Return (n, K, S) statistics and the function from their sums to lm-eval's metric, or None if none is known.
+    """Return (n, K, S) statistics and the metric as a function of their sums. None if not known.
 
     None if it is not a known metric of lm-eval, or if the sums do not give `expected`.
     """
@@ -253,7 +253,7 @@ def _f1_row(pair: Any) -> list[float]:
 
 
 def _f1(sums: FloatArray) -> FloatArray:
-    """Return 2 TP/(gold + predicted), 0 if there is neither, as sklearn has it."""
+    """Return F1 from summed (true positives, gold, predicted). 0 if there are none, as in sklearn."""
     below = sums[..., 1] + sums[..., 2]
     return np.where(below > 0, 2 * sums[..., 0] / np.where(below > 0, below, 1.0), 0.0)
 
@@ -267,7 +267,7 @@ def _mcc_row(pair: Any) -> list[float]:
 
 
 def _mcc(sums: FloatArray) -> FloatArray:
-    """Return Gorodkin's R_K from the margins of the confusion matrix and its trace, 0 if it is 0/0."""
+    """Return Matthews' correlation for several classes from sums of the confusion matrix. 0 for 0/0."""
     right, n = sums[..., 0], sums[..., 1]
     gold, predicted = sums[..., 2 : 2 + _LABELS], sums[..., 2 + _LABELS :]
     below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
@@ -282,7 +282,7 @@ def _label(value: Any, count: int) -> int:
 
 
 def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) -> tuple[Rows, Value]:
-    """Return (n, K) rows of sacrebleu's sufficient statistics, and the metric as a function of their sums.
+    """Return (n, K) rows of sacrebleu's statistics, and the metric as a function of their sums.
 
     They are sacrebleu's own, which its significance tests resample.
     """
@@ -308,21 +308,21 @@ def _sacrebleu(records: list[list[Any]], kind: str, options: Mapping[str, Any]) 
 
 
 def _spans_row(pair: Any) -> list[float]:
-    """Return [true positives, false positives, false negatives] of the named entities in one (gold, predicted) pair."""
+    """Count [true positives, false positives, false negatives] of named entities in a (gold, predicted) pair."""
     gold, predicted = (Counter(_spans(text)) for text in pair)
     right = (gold & predicted).total()
     return [right, predicted.total() - right, gold.total() - right]
 
 
 def _f1_of_spans(sums: FloatArray) -> FloatArray:
-    """Return F1 from (…, 3) true positives, false positives and false negatives."""
+    """Return F1 from (…, 3) counts of true positives, false positives and false negatives."""
     right, wrong, missed = sums[..., 0], sums[..., 1], sums[..., 2]
     precision, recall = right / (right + wrong + _TINY), right / (right + missed + _TINY)
     return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
 
 
 def span_f1(items: list[Any]) -> float:
-    """Return the F1 of named entities, by the code that some lm-eval tasks have in common."""
+    """Return the F1 of named entities over (gold, predicted) pairs, as some lm-eval tasks compute it."""
     return float(_f1_of_spans(np.sum([_spans_row(pair) for pair in items], axis=0)))
 
 
@@ -358,7 +358,7 @@ Pair = Sequence[Any]
 
 
 def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any) -> tuple[CorpusScores, str]:
-    """Return the F1 of (gold, predicted) pairs over all questions, and the name of the kind of F1.
+    """Return the F1 of (gold, predicted) pairs as `CorpusScores`, and which kind of F1 it is.
 
     `raw` has K pairs for each of n documents, None where there is none.
 
@@ -397,7 +397,7 @@ def _kind(items: list[Any], native: float) -> str:
 
 
 def _spans(text: Any) -> Iterator[tuple[str, str]]:
-    """Return (tag, entity) of a text such as "PER: David $ LOC: New York", normalised as for SQuAD."""
+    """Yield normalised (tag, entity) of a text such as "PER: David $ LOC: New York"."""
     if isinstance(text, list):
         text = " ".join(entity.strip() for entity in text)
     for part in text.split("$"):
@@ -414,7 +414,7 @@ def _normalised(text: str) -> str:
 
 
 def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return (C,) correct, predicted and gold counts of the classes in (gold, predicted) pairs.
+    """Return (C,) counts of correct, predicted and gold answers per class, from (gold, predicted) pairs.
 
     An item may have one class or several.
     """
@@ -432,7 +432,7 @@ def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _class_f1(items: list[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return (C,) the F1 of each class, 0 where it is 0/0, and its share of the gold answers."""
+    """Return (C,) F1 of each class (0 for 0/0), and its share of the gold answers."""
     right, predicted, gold = _counts(items)
     if not gold.sum():
         return np.zeros(1), np.ones(1)

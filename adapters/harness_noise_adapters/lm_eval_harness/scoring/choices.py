@@ -68,7 +68,7 @@ class Log:
         return self.reason is None and (not self.documents or "text" in self.right)
 
     def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """Add one logged row. `arguments` are the row's requests, None if they were not logged."""
+        """Add a logged row's choices. `arguments` are its requests, None if not logged."""
         if self.reason is not None:
             return
         try:
@@ -98,7 +98,7 @@ class Log:
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
 
     def probabilities(self, n: int) -> FloatArray:
-        """Return (n,) acc_prob, NaN where a question has none.
+        """Return (n,) acc_prob: the probability of a right choice if choices are sampled. NaN without.
 
         Raises:
             LeftOutError: a single choice, `acc` disagrees on a question, or it is not clear which choices are right.
@@ -118,7 +118,7 @@ class Log:
         return out
 
     def _reading(self, right: BoolArray) -> FloatArray | None:
-        """Return the acc_prob of the rows if these choices are right, None if a row's `acc` says otherwise."""
+        """Return acc_prob if these choices are the right ones, None if a logged `acc` contradicts."""
         counts, accurate, likely = np.asarray(self.counts), np.asarray(self.accurate), np.asarray(self.likely)
         starts = np.cumsum(counts) - counts
         out = np.full(len(counts), np.nan)
@@ -134,13 +134,13 @@ class Log:
 
 
 def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
-    """Return the choices' log-likelihoods in their contexts, then without context if these were asked, too."""
+    """Return a row's log-likelihoods of the choices, without those asked again without context."""
     likely = [float(pair[0]) for pair in row["filtered_resps"]]
     return likely[: len(likely) // 2] if doubled else likely
 
 
 def _choice_texts(arguments: Any, n: int) -> list[str]:
-    """Return the choices as the model saw them, without surrounding blanks."""
+    """Return the n choices' texts from a row's requests, stripped."""
     pairs = requests_of(arguments)[:n]
     if len({pair[0] for pair in pairs}) > 1:
         raise LeftOutError(_CONTEXTS)
@@ -148,19 +148,19 @@ def _choice_texts(arguments: Any, n: int) -> list[str]:
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
-    """Return scores for `acc_prob`, described as those of the task's `acc`."""
+    """Return scores of `acc_prob` that are described like the task's `acc`."""
     missing = int(np.isnan(values).sum())
     codes = (NOT_ASKED,)
     return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=codes)
 
 
 def asked_for(part: Scores) -> Scores:
-    """Return the scores without the mark that the user did not ask for them."""
+    """Return the scores without the code `not_asked_for`."""
     return replace(part, diagnostics=tuple(code for code in part.diagnostics if code != NOT_ASKED))
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
-    """Return the groups, plus an `acc_prob` group for each `acc` group whose tasks all have `acc_prob`."""
+    """Return the groups, and an `acc_prob` group for each `acc` group whose tasks all have it."""
     have = {(part.task, part.scorer) for part in scores if part.metric == METRIC}
     more = [
         Group(group.name, METRIC, group.scorer, group.tasks, group.weighting)
@@ -171,7 +171,7 @@ def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
 
 
 def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> FloatArray:
-    """Return (n,) acc_prob of a live run's samples.
+    """Return (n,) acc_prob of a live task's samples. Refuse tasks with own scoring code.
 
     Raises:
         LeftOutError: with the reason.
@@ -188,7 +188,7 @@ def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> Floa
 
 
 def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
-    """Return a question's Brier score, of which lm-eval's `brier_score` is the mean.
+    """Return a row's Brier score, recomputed from likelihoods if only a text of them was logged.
 
     lm-eval logs (gold, probabilities); of an array a file has only the words, with digits cut, so they are made again
     of the log-likelihoods. What is logged stays where it is a number, and where nothing better can be made of the row.
@@ -210,7 +210,7 @@ def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
 
 
 def _marked(indices: Sequence[int], n: int) -> bytes:
-    """Return (n,) 1 at the indices, else 0."""
+    """Return n bytes, 1 at these indices and 0 elsewhere."""
     out = bytearray(n)
     for index in indices:
         if 0 <= index < n:
@@ -219,7 +219,7 @@ def _marked(indices: Sequence[int], n: int) -> bytes:
 
 
 def _indices(target: Any) -> list[int] | None:
-    """Return the index or indices of a logged target, None if it is something else."""
+    """Parse a logged target as choice indices, None if it is something else."""
     if type(target) is int:
         return [target]
     text = str(target)

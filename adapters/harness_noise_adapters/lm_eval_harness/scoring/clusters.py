@@ -50,7 +50,7 @@ FAMILIES: dict[str, str] = {
 
 
 def preset(task: str) -> str | None:
-    """Return the natural cluster SPEC of a built-in task, None if the questions are independent or unknown."""
+    """Return the known cluster SPEC of a built-in lm-eval task. None: independent or unknown."""
     for spec, patterns in FIELDS.items():
         if any(fnmatchcase(task, pattern) for pattern in patterns):
             return spec
@@ -61,12 +61,12 @@ def preset(task: str) -> str | None:
 
 
 def is_parallel(spec: str | None) -> bool:
-    """Return True if a resolved SPEC clusters by the document's index across a family's tasks."""
+    """Return True if a SPEC clusters questions by index over a family's parallel tasks (languages)."""
     return spec is not None and spec.startswith(PARALLEL)
 
 
 def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
-    """Return the cluster SPEC of one task: the user's, or for `auto` the built-in preset.
+    """Return the cluster SPEC of a task: the user's, or for `auto` the known one. None: no clusters.
 
     Returns:
         None where the task is not clustered (nothing said, `none`, or `auto` without a preset);
@@ -77,13 +77,13 @@ def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
 
 
 def describe(spec: ClusterSpec, task: str) -> str | None:
-    """Return the clusters of a task in words, such as "passage (auto)", for `Scores.cluster_spec`."""
+    """Return a task's clusters in words: "passage (auto)". None without clusters."""
     wanted, named = resolve_for_task(spec, task, preset)
     return f"question across {wanted.removeprefix(PARALLEL)} tasks (auto)" if wanted and is_parallel(wanted) else named
 
 
 def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | None]:
-    """Return the cluster labels across the tasks of one family: the documents' indices.
+    """Return {task: index labels shared over parallel tasks}. None for one with other answers.
 
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).
@@ -128,7 +128,7 @@ def clusters(
     flag: str = "`cluster`",
     whole: bool = False,
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Return task → (cluster labels of the questions, SPEC in words), without tasks that have no clusters.
+    """Return {task: (cluster labels, SPEC in words)}, without tasks that have no clusters.
 
     Args:
         spec: the user's; None where nothing was said.

@@ -67,7 +67,7 @@ class Scored:
     """
 
     def extend(self, documents: Sequence[int], own: Sequence[Any], repeats: Sequence[Sequence[Any]]) -> None:
-        """Add many rows to the metric's values at once."""
+        """Add many documents' values to a metric's column at once."""
         several = sum(map(bool, repeats))
         if own and set(map(type, own)) <= _PLAIN and several in (0, len(own)):
             with suppress(TypeError, OverflowError):
@@ -85,7 +85,7 @@ class Scored:
             self.add(*row)
 
     def add(self, document: int, own: Any, repeats: Sequence[Any]) -> None:
-        """Add one row to the metric's values: document number, lm-eval's own value, and scores per repeat if any."""
+        """Add one document to a metric's column: lm-eval's own value, and scores per repeat if any."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
         if self.raw is not None:
             self.raw.append((own, list(repeats or (own,))))
@@ -108,13 +108,13 @@ class Scored:
             self.values.extend(value for _, value in scalars)
 
     def own_values(self, n: int) -> FloatArray:
-        """Return (n,) the values that lm-eval aggregates, by document, NaN if one is not a number."""
+        """Return (n,) lm-eval's own values by document. NaN where it is not a number."""
         own, out = np.asarray(self.own), np.full(n, np.nan)
         out[np.asarray(self.rows)] = own if self.dropped is None else np.where(own == self.dropped, np.nan, own)
         return out
 
     def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
-        """Return (n, K) values per repeat, None if missing, and (n,) lm-eval's own values, as they were logged."""
+        """Return (n, K) logged values per repeat, None if missing, and (n,) lm-eval's own."""
         rows = self.raw or ()
         K = max((len(repeats) for _, repeats in rows), default=1)
         raw: list[list[Any]] = [[None] * K for _ in range(n)]
@@ -124,7 +124,7 @@ class Scored:
         return raw, own
 
     def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
-        """Return (n, K) values, NaN for missing ones, and (n, K) True for values that were asked for.
+        """Return (n, K) scores, NaN if missing, and (n, K) True where an answer was asked for.
 
         A document that has no row for the metric was asked for every repeat, unless values are dropped. The values of
         a regular column are not copied, so do not write into them.
@@ -153,7 +153,7 @@ class Scored:
 
 
 def scalar(value: Any) -> tuple[str, float]:
-    """Return the kind of a metric's value on a document, and the value as a number, NaN if it is none."""
+    """Return (kind, number) of a logged value: "number", "numeral", "missing", "text" or "other"."""
     number = number_of(value, _of_text)
     if number is None:
         return ("text" if isinstance(value, str) else "other"), math.nan
@@ -161,7 +161,7 @@ def scalar(value: Any) -> tuple[str, float]:
 
 
 def _of_text(text: str) -> float | None:
-    """Return the number of a text. Scalars of numpy reach old files as texts."""
+    """Convert a text to a number ("True" is 1), None if it is none."""
     try:
         return {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
     except ValueError:
@@ -195,7 +195,7 @@ _AGGREGATION_RANGES: dict[str, Bounds] = {
 
 
 def known_range(task: str, metric: str, values: FloatArray) -> Bounds | None:
-    """Return the known range of a metric's scores, None if unknown or if some scores lie outside the range."""
+    """Return the known range of a task's metric, None if unknown or a score lies outside."""
     for tasks, metrics, bounds in _RANGES:
         if fnmatchcase(task, tasks) and any(fnmatchcase(metric, pattern) for pattern in metrics):
             return fitting_bounds(bounds, values)
@@ -271,12 +271,12 @@ class TaskFacts:
     """Filter → (n,) acc_prob, None if there are no choices. It may raise LeftOutError."""
 
     def aggregation(self, metric: str) -> Aggregation:
-        """Return how lm-eval makes one value of a metric's scores."""
+        """Return how lm-eval turns this metric's scores into one value."""
         return self.aggregations.get(metric, Aggregation())
 
 
 def own_code(config: Mapping[str, Any]) -> bool:
-    """Return True if a task's own code, not only lm-eval's metrics, scores the answers.
+    """Return True if a task's own code scores answers, which may ask a model.
 
     Such code may ask a model."""
     rows = config.get("metric_list")
@@ -300,7 +300,7 @@ class Gathered:
     """For aggregations that have to be called."""
 
     def run(self, clusters: Mapping[str, tuple[Labels, str | None]], **fields: Any) -> Run:
-        """Return the Run of all tasks.
+        """Return a `Run` of all gathered tasks, with these clusters.
 
         Args:
             clusters: task → labels of its questions, and their SPEC in words.
@@ -325,7 +325,7 @@ class Gathered:
 
 
 def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
-    """Return lm-eval's own values in one row of its results, None for one that is not a finite number."""
+    """Return {(metric, filter): lm-eval's own value, None if not finite} from one row of results."""
     out: dict[Key, float | None] = {}
     for key, value in row.items():
         metric, comma, scorer = key.partition(",")
@@ -351,7 +351,7 @@ class _Metric:
 
 
 def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> None:
-    """Add one task's scores and skipped metrics to the gathered results of a run.
+    """Add a task's scores, corpus metrics and skipped metrics to `out`.
 
     Args:
         task: what is known of it.
@@ -380,7 +380,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> Non
 
 
 def _drop(task: TaskFacts, columns: Mapping[Key, Scored]) -> None:
-    """Mark the scores of questions that a metric does not apply to, which the aggregation leaves out.
+    """Mark scores of −1 that mean "does not apply to this question" (as in RULER), so that they are left out.
 
     RULER has one metric for each length, and gives a question of another length −1 or no score. lm-eval's own value
     is the proof; without one, or where it is −1 itself, a metric that is named like a length is enough.
@@ -402,7 +402,7 @@ def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
 
 
 def _mean_of(task: TaskFacts, measured: _Metric, notes: list[Note]) -> Iterator[Scores]:
-    """Yield the scores of a metric that is a mean over questions, also of a value over several answers."""
+    """Yield the scores of a metric that is a mean over questions, and of a vote over answers."""
     key, values = measured.key, measured.values
     K = values.shape[1]
     mean_of, together = _own_value(task, measured)
@@ -445,7 +445,7 @@ def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[s
 
 
 def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
-    """Return which answers lm-eval's own value averages, and how many answers it combines at once, 0 if none.
+    """Return which answers lm-eval's own value averages, and how many it combines in one (0: none).
 
     Its scores of the questions tell that; where these do not make it, the means do.
     """
@@ -464,14 +464,14 @@ def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "al
 
 
 def _has_mean(values: FloatArray, own: FloatArray) -> bool:
-    """Return True if every question's mean of these (n, k) scores equals lm-eval's own score."""
+    """Return True if each question's mean of these scores equals lm-eval's own score."""
     count = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.where(count > 0, count, np.nan)
     return np.allclose(means, own, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
-    """Return the reason why a metric has no per-question mean, None if it has one."""
+    """Return why a metric is not a mean of question scores, None if it is."""
     key, column, values, value = measured.key, measured.column, measured.values, measured.value
     aggregation = task.aggregation(key[0])
     if key[0] == BYPASS:
@@ -509,7 +509,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
 
 
 def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
-    """Return a metric computed from all questions at once, or the reason why it is skipped."""
+    """Return a metric over all questions as `CorpusScores`, or `Skipped` with the reason."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregation(key[0])
     paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
@@ -552,7 +552,7 @@ _AS_THE_TASK = "as lm-eval's task of this name does"
 
 
 def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
-    """Return `acc_prob` scores for each `acc` of a task whose choices are known.
+    """Return `acc_prob` scores for each `acc` whose choices' likelihoods are known.
 
     `left_out` gets reason → tasks without one.
     """
@@ -572,7 +572,7 @@ def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str,
 
 
 def _means(measured: _Metric) -> tuple[float, float, float]:
-    """Return the means over questions of the first repeat, of all repeats, and of lm-eval's own scores.
+    """Return means over questions: of the first repeat, of all repeats, of lm-eval's own scores.
 
     Questions without a score are left out.
     """
@@ -598,7 +598,7 @@ def groups(
     reported: Mapping[str, Mapping[Key, float | None]],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
-    """Return lm-eval's groups, and `acc_prob` groups, which lm-eval does not have.
+    """Return lm-eval's groups as `Group`s, and `acc_prob` groups of ours.
 
     Args:
         rows: what lm-eval reports.

@@ -61,13 +61,13 @@ class FilterScores:
 
 
 def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
-    """Return what the model was asked for one sample, from its `arguments`: objects in a file, tuples in a live run."""
+    """Return a sample's requests to the model as tuples, from a file's objects or a live run's."""
     requests = arguments.values() if isinstance(arguments, Mapping) else arguments
     return [tuple(request.values()) if isinstance(request, Mapping) else tuple(request) for request in requests]
 
 
 def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """Return metric → lm-eval's logged value for each document."""
+    """Return {metric: lm-eval's logged value of each document}."""
     names = dict.fromkeys(name for row in rows for name in row.get("metrics", ()))
     return {name: [row.get(name) for row in rows] for name in names}
 
@@ -79,7 +79,7 @@ def unrepeated(rows: Sequence[Row]) -> FilterScores:
 
 
 def logged(rows: Sequence[Row]) -> FilterScores:
-    """Return the scores per repeat that lm-eval 0.5 logs by itself."""
+    """Return the scores per repeat that lm-eval 0.5 logs itself."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
     K = max((len(doc) for column in values.values() for doc in column), default=1)
@@ -89,7 +89,7 @@ def logged(rows: Sequence[Row]) -> FilterScores:
 def rescore(
     task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int, *, uneven: bool = False
 ) -> FilterScores:
-    """Score every answer of every document on its own.
+    """Score every single answer with lm-eval's own metric code, filters included.
 
     Args:
         task: lm-eval's task object.
@@ -124,7 +124,7 @@ def rescore(
 
 
 def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
-    """Return the filters to apply to single answers, and how many answers lm-eval's own value uses.
+    """Return the filters without cuts to k answers, and how many answers lm-eval's value uses.
 
     The filters have no cuts to the first k.
     """
@@ -139,7 +139,7 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
 def _process(
     task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
 ) -> list[list[dict[str, Any] | None]]:
-    """Return document → repeat → the result of `process_results` for that single answer."""
+    """Return [document][repeat] results of lm-eval's scoring of that single answer."""
     single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
     if every := [instance for doc in single for instances in doc for instance in instances or ()]:
         ensemble.apply(every)
@@ -154,7 +154,7 @@ def _process(
 
 
 def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a target function that runs once per document, because lm-eval's compiles a template on every call."""
+    """Return `doc_to_target` wrapped to run once per document."""
     last: list[Any] = [None, None]
 
     def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
@@ -171,7 +171,7 @@ def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _instances(row: Row, k: int) -> list[Any] | None:
-    """Return a document's requests with only the k-th answer, None if there is no k-th answer.
+    """Return a document's requests with only the k-th answer, None if there is none.
 
     A request that is asked once (a loglikelihood beside a generation) is shared by all repeats.
     """
@@ -186,7 +186,7 @@ def _instances(row: Row, k: int) -> list[Any] | None:
 
 
 def at_once(used: int, K: int) -> str:
-    """Return a sentence that lm-eval's own value uses several answers together.
+    """Return a sentence that lm-eval's own value combines several answers (vote, pass@k).
 
     Args:
         used: how many answers that are.
@@ -200,7 +200,7 @@ def at_once(used: int, K: int) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return True if two values are equal, with NaN equal to NaN, also inside tuples and arrays."""
+    """Return True if two values are equal, NaN equal to NaN, also within tuples and arrays."""
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -210,12 +210,12 @@ def same(a: Any, b: Any) -> bool:
 
 
 def is_first(docs: Sequence[Sequence[Any]], native: Sequence[Any]) -> bool:
-    """Return True if lm-eval's own value of every document equals the value of the first answer."""
+    """Return True if lm-eval's own value of every document is that of its first answer."""
     return all(same(doc[0], value) for doc, value in zip(docs, native, strict=True))
 
 
 def _takes_first(ensemble: Any) -> bool:
-    """Return True if the filters are known to keep the first answer and not to mix answers before that."""
+    """Return True if the filters keep the first answer, without mixing answers before."""
     kinds = [getattr(step, "func", step) for step in ensemble.filters]
     names = set(map(_filter_name, ensemble.filters))
     builtin = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
@@ -223,12 +223,12 @@ def _takes_first(ensemble: Any) -> bool:
 
 
 def _filter_name(step: Any) -> str:
-    """Return the class name of a filter step, which is the class or a partial of it."""
+    """Return the class name of a filter step, which may be a partial."""
     return str(getattr(getattr(step, "func", step), "__name__", ""))
 
 
 def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
-    """Return (n, K) zeros and ones whose means are the `values` of pass@1, None if there are none.
+    """Return (n, K) zeros and ones that have pass@1 `values` as means, in random order. None if not pass@1.
 
     The c right of K are in a random order, because their own order is unknown.
     """
@@ -244,7 +244,7 @@ def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float
 
 
 def _expanded(native: Mapping[str, list[Any]], K: int) -> dict[str, list[list[Any]]]:
-    """Return lm-eval's own values as scores of answers: K zeros and ones for pass@1, else one value."""
+    """Return {metric: scores per document}: K zeros and ones for pass@1, else the one value."""
     return {
         metric: right_answers(metric, column, K) or [[value] for value in column] for metric, column in native.items()
     }
@@ -259,13 +259,13 @@ def _join(expanded: list[list[Any]] | None, more: list[list[Any]], native_K: int
 
 
 def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
-    """Return True if every document's K answers are equal, None if no document has several answers."""
+    """Return True if every document's K answers are equal. None if no document has several."""
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
     return all(map(_all_same, repeated)) if K > 1 and repeated else None
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
-    """Return the number of documents whose own lm-eval answers are copies of each other, 0 if they are not.
+    """Return how many documents have copies as lm-eval's own answers. 0 if they are not copies.
 
     They are copies if they are the same on every document and further answers, with seeds of their own, are not (by the
     chance of it if all answers to a document could have come in any order, p < .001: a few documents tell nothing); or
@@ -298,13 +298,13 @@ def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
 
 
 def _chance_alike(answers: Sequence[Any], k: int) -> float:
-    """Return the probability that the first k answers are equal if the answers came in random order."""
+    """Return the probability that the first k answers are equal if answers came in random order."""
     counts = Counter(map(repr, answers)).values()
     return sum(math.comb(count, k) for count in counts) / math.comb(len(answers), k)
 
 
 def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
-    """Return the scores with lm-eval's own answers, which are copies, merged into the first."""
+    """Return the scores with lm-eval's own answers, which are copies, reduced to the first."""
 
     def collapsed(doc: list[Any]) -> list[Any]:
         return doc if len(doc) < native_K or len(doc) == 1 else [doc[0], *doc[native_K:]]
@@ -321,13 +321,13 @@ _PASS_NAME = re.compile(r"(pass(?:@|_at_))([1-9][0-9]{0,3})")
 
 
 def pass_order(metric: str) -> int:
-    """Return the k of a metric that is called pass@k or pass_at_k. 0 for any other."""
+    """Return the k of a metric named pass@k or pass_at_k. 0 for any other."""
     name = _PASS_NAME.fullmatch(metric)
     return int(name[2]) if name else 0
 
 
 def with_passes(parts: Iterable[Scores]) -> list[Scores]:
-    """Return the scores of one task, plus pass@k for every k up to the number of answers if those are known.
+    """Return a task's scores plus pass@k for all k up to the number of answers, if known.
 
     Args:
         parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for
@@ -361,13 +361,13 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
 
 
 def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Scores:
-    """Return the scores of another metric with one value per question, described as `part`."""
+    """Return one value per question as scores of another metric, described like `part`."""
     own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None, "answers": None, "asked": None}
     return replace(part, metric=metric, values=values[:, None], **(own | fields))
 
 
 def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Scores:
-    """Return scores of lm-eval's own value over K answers per question, described as `part`."""
+    """Return scores of lm-eval's own value over K answers (a vote), as metric "NAME@K"."""
     codes = (USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats"))
     missing = int(np.isnan(values).sum())
     return derived(part, f"{part.metric}@{K}", values, native=value, n_missing=missing, diagnostics=codes)
@@ -375,7 +375,7 @@ def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Score
 
 @contextmanager
 def patched(target: Any, name: str, value: Any) -> Iterator[None]:
-    """Set an attribute of an object inside this context, and restore the earlier state afterwards."""
+    """Within the block, set an attribute of an object. It is restored afterwards."""
     own = vars(target)
     had, before = name in own, own.get(name)
     setattr(target, name, value)

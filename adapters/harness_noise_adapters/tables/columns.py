@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from .evidence.lexicon import WORDS
 from .evidence.neighbours import agreement_of
 from .evidence.questions import says_failure
 from .evidence.table import SEEN, ColumnFacts, TableFacts
+from .evidence.together import scored_together
 from .fields import mentioned
 from .opening import Record, Rows, stem
 from .presets import ANY, OFF, Cause, Getter, getter
@@ -72,6 +73,8 @@ class TableColumns:
     numeric: tuple[str, ...] = ()
     """The columns of numbers that are none of ours, by the first rows."""
     certificate: str = ""
+    together: Sequence[str] = ()
+    """The columns that are not used, and whose groups of questions are right or wrong together."""
 
     @property
     def question(self) -> str:
@@ -126,7 +129,9 @@ class TableColumns:
             roles = judge(table, chosen, off, ignored, factors=bool(options.factors), within=within)
         except (AskError, RefuseError) as error:
             raise error.at(path) from None
-        return cls._of_roles(head, have, roles, specs, chosen)
+        found = cls._of_roles(head, have, roles, specs, chosen)
+        bare = options.cluster is None and "cluster" not in roles.named
+        return replace(found, together=scored_together(table, roles, found.unused) if bare else [])
 
     @classmethod
     def _of_roles(
@@ -208,6 +213,15 @@ class TableColumns:
             text += "; rows of one question are its repeats, in order"
         unused = [name for name in self.unused if AUTO not in specs and not mentioned(name, specs)]
         return Note("read_as", text + (f"; not used: {', '.join(unused)}" if unused else ""))
+
+    def clusters_note(self, specs: Sequence[str]) -> list[Note]:
+        """Return a note on the columns that may be clusters which the user has not asked for, [] without one."""
+        found = [name for name in self.together if not mentioned(name, specs)]
+        if not found:
+            return []
+        asked = " or ".join(parameter("cluster", name) for name in found[:3])
+        said = f"questions with one {found[0]} score alike. If they share a text or a template, ask with {asked}"
+        return [Note("natural_clusters", said)]
 
 
 def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[str, str]) -> dict[str, Getter]:

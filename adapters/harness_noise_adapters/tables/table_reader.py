@@ -271,7 +271,8 @@ class TableReader(FileReader):
         repeated = any(len(cells.keys) < len(cells.values) for cells in tables.values())
         asked = (*self.options.fields, *self.options.usage, *self.options.factors)
         notes = [Note(code, f"{self.path.name}: {text}") for code, text in self.columns.roles.notes]
-        self.notes = [self.columns.note(self.path, asked, repeated=repeated), *notes]
+        certified = self.columns.note(self.path, asked, repeated=repeated)
+        self.notes = [certified, *self.columns.clusters_note(asked), *notes]
 
     def scores(self, model: str, key: Key, cells: Answered, notes: list[Note]) -> Scores:
         part = super().scores(model, key, cells, notes)

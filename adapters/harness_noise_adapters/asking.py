@@ -30,7 +30,7 @@ class StoppingOptions:
 
 
 def whole_number(value: object, what: str) -> int:
-    """Return the whole number. The error for another value calls it `what`."""
+    """Convert a value to a whole number, or raise an error that calls it `what`."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise TypeError
@@ -40,7 +40,7 @@ def whole_number(value: object, what: str) -> int:
 
 
 def number(value: object, what: str) -> float:
-    """Return the number. The error for another value calls it `what`."""
+    """Convert a value to a float, or raise an error that calls it `what`."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

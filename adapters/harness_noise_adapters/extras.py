@@ -10,7 +10,7 @@ from harness_noise.extras import FOLDER, not_installed
 
 
 def extra(path: str, what: str) -> Any:
-    """Return a module of an extra.
+    """Import and return an optional module, or raise an error that says how to install `what`.
 
     Args:
         path: from the folder of extras on.

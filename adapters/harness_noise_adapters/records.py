@@ -28,7 +28,7 @@ except ImportError:
 else:
 
     def loads(data: bytes) -> Any:
-        """Return the JSON value, read by the standard library if orjson refuses it (NaN, half a surrogate)."""
+        """Decode JSON bytes, also what orjson refuses and the standard library reads, such as NaN."""
         try:
             return orjson.loads(data)
         except ValueError:
@@ -46,7 +46,7 @@ class ReadOnly:
     """Advice that replaces writing error bars into the harness's files."""
 
     def write(self, path: Path, *_: object) -> list[Path]:
-        """Refuse to write."""
+        """Raise an error: files of this format have no place for error bars."""
         instead = self.instead.format(path=quote(str(path)))
         raise InputError(f"{path}: the files of {self.name} have no place for error bars: {instead}")
 
@@ -56,7 +56,7 @@ HEAD = 1 << 12
 
 
 def head(path: Path) -> bytes:
-    """Return the first bytes of a file, b"" if it cannot be read."""
+    """Return the first bytes of a file, to recognise its format, b"" if it cannot be read."""
     try:
         with opened(path, HEAD) as file:
             return file.read(HEAD)
@@ -65,7 +65,7 @@ def head(path: Path) -> bytes:
 
 
 def in_blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
-    """Yield the lines, some at a time: as many as have this many bytes."""
+    """Yield lists of lines, each list with at least `size` bytes in all (the last may have fewer)."""
     block, length = [], 0
     for line in lines:
         block.append(line)
@@ -79,7 +79,7 @@ def in_blocks(lines: Iterable[bytes], size: int) -> Iterator[list[bytes]]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Switch off garbage collection inside this context. It would search a large document again and again."""
+    """Switch off garbage collection inside this `with` block, to load large documents faster."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -90,7 +90,7 @@ def uncollected() -> Iterator[None]:
 
 
 def document(path: Path, damaged: str = "", kind: type = object) -> Any:
-    """Return the JSON document of a file.
+    """Load a JSON file and return its content. Raise an error if it is not of type `kind`.
 
     Raises:
         InputError: see `harness_noise.io.paths.load`; or it is not of this kind, a dict or a list.
@@ -109,7 +109,7 @@ _BETWEEN = b"\n  },\n  {"
 
 
 def items(path: Path, damaged: str = "") -> Iterator[Any]:
-    """Yield the items of a JSON list, decoded some at a time if line breaks show where items end.
+    """Yield the items of a JSON file that is one list, decoding a part at a time if its line breaks allow.
 
     Raises:
         InputError: as `document`; or it is no list.
@@ -124,7 +124,7 @@ def items(path: Path, damaged: str = "") -> Iterator[Any]:
 
 
 def _parts(path: Path) -> Iterator[list[Any]]:
-    """Yield lists of items. Raise ValueError if line breaks do not show where items end."""
+    """Yield lists of items of a large JSON list. Raise ValueError if line breaks do not separate items."""
     with opened(path) as file:
         text = file.read(1)
         if text != b"[":
@@ -141,7 +141,7 @@ def _parts(path: Path) -> Iterator[list[Any]]:
 
 
 def field(value: Any, *names: str) -> Any:
-    """Return the value at the end of the names, None where any of them is not there."""
+    """Return the value under nested keys of a dictionary, None if any key is missing."""
     for name in names:
         if not isinstance(value, dict):
             return None
@@ -158,7 +158,7 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def after_space(text: str, at: int) -> int:
-    """Return the place of the first character from `at` on that is not white space of JSON."""
+    """Return the index of the first character at or after `at` that is not white space."""
     space = _SPACE.match(text, at)
     assert space is not None  # it may be empty
     return space.end()
@@ -183,7 +183,7 @@ class JsonStream:
         self._ended = False
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the object that begins here. Read or skip the value before the next name."""
+        """Yield each name of the object that begins here. Read or skip its value before the next name."""
         self._one_of("{")
         if self._next() == "}":
             self._at += 1
@@ -198,7 +198,7 @@ class JsonStream:
                 return
 
     def items(self) -> Iterator[Any]:
-        """Yield the values of the array that begins here."""
+        """Yield each value of the array that begins here."""
         self._one_of("[")
         if self._next() == "]":
             self._at += 1
@@ -209,11 +209,11 @@ class JsonStream:
                 return
 
     def is_array(self) -> bool:
-        """Return True if an array begins here."""
+        """Return True if the next value is an array."""
         return self._next() == "["
 
     def value(self) -> Any:
-        """Return the value that begins here, whole."""
+        """Decode and return the whole value that begins here."""
         self._next()
         while True:
             try:
@@ -229,12 +229,12 @@ class JsonStream:
                 self._more(2 * (end - self._at))  # a number may go on
 
     def _goes_on(self, end: int) -> bool:
-        """Return True if a number that seems to end there may be the start of a longer one: `0`, `0.`, `1e`, `1e+`."""
+        """Return True if a number that ends at this index may continue in text not yet read: `0.`, `1e`."""
         left = len(self._text) - end
         return left == 0 or (left <= 2 and self._text[end] in ".eE")
 
     def end(self) -> None:
-        """Read the stream to its end. Raise ValueError if anything but white space follows."""
+        """Read to the end. Raise ValueError if anything but white space follows."""
         try:
             more = self._next()
         except CutError:
@@ -242,7 +242,7 @@ class JsonStream:
         raise ValueError(f"{more!r} follows the end of the JSON")
 
     def _wait(self, error: json.JSONDecodeError) -> None:
-        """Get more of a value that is not whole."""
+        """Read more text for a value that is not complete. Raise an error if it is faulty or cut off."""
         cut = error.pos >= len(self._text) - _TAIL or error.msg.startswith("Unterminated string")
         if not cut:
             raise ValueError(error.msg) from None

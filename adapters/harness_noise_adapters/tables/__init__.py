@@ -40,11 +40,11 @@ class TableAdapter(ReadOnly):
     about = "Score tables (CSV, JSONL, JSON, Parquet; `.gz`), read only: they have no place for an error bar."
 
     def formats(self, own: str | None = None) -> dict[str, str]:
-        """Return format → what it reads, for formats with a preset."""
+        """Return a dict from each known format's name to a phrase for what it reads, the user's file `own` included."""
         return {preset.name: preset.reads for preset in all_presets(own)}
 
     def sniff(self, path: Path) -> bool:
-        """Return True if the file's name is that of a table. A JSON file must be a list or an object that holds one.
+        """Return True if a path looks like a table: by its ending, for JSON also by its content, or a known folder.
 
         A pointer of Git LFS passes, too. Its reader reports it.
         """
@@ -55,7 +55,7 @@ class TableAdapter(ReadOnly):
         return suffix_of(path) != ".json" or has_rows(path) or head(path).startswith(POINTER)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return one Run for each model of a table, as `harness_noise.io.protocol.Adapter.read` says."""
+        """Read a table file into one Run (all scores of one model) for each model that it holds."""
         if not options.columns and _RESULT.match(head(path)):
             raise InputError(
                 f"{path}: this is a result that harness-noise wrote (`format='json'`), not a run. Give the run itself, "
@@ -65,7 +65,7 @@ class TableAdapter(ReadOnly):
             return reader_of(path, options, columns_of(path, options.columns)).read()
 
     def rows(self, path: Path) -> list[Record]:
-        """Return the rows of a table as they stand in the file, for tables that do not hold answers.
+        """Return all rows of a table file as dictionaries, unchanged, for tables that do not hold a model's answers.
 
         A JSON document is a list of rows, or one object, which is one row.
         """
@@ -78,7 +78,7 @@ class TableAdapter(ReadOnly):
     def arranged(
         self, place: Path, answers: Sequence[Run | InputError], options: ReadOptions
     ) -> list[Run | InputError]:
-        """Return the runs of a folder of tables, with models and tasks taken from the files' paths."""
+        """Return the runs of a folder of tables, renamed by model and task from their paths if no row names them."""
         mine = [run for run in answers if isinstance(run, Run) and _is_named_by_file(run)]
         named_by_user = options.columns.keys() & {"model", "task", "models"}
         if len({run.path for run in mine}) < 2 or named_by_user or is_url(place):
@@ -100,7 +100,11 @@ class TableAdapter(ReadOnly):
         return [replace(run, notes=(*run.notes, note)) for run in by_task]
 
     def read_columns(self, name: str, cells: Mapping[str, Sequence[Any]], options: ReadOptions) -> list[Run]:
-        """Return the runs of a table in memory, one for each model.
+        """Return one Run for each model of a table in memory, given as column name → cells.
+
+        `name` is what the table is called.
+
+        `name` is what the table is called.
 
         `name` is what the table is called.
         """
@@ -113,7 +117,7 @@ adapter = TableAdapter()
 
 
 def _is_named_by_file(run: Run) -> bool:
-    """Return True if the run's model and task are only the file's name, because no row names them."""
+    """Return True if a run's model name is only the name of its file, and its task is the default one."""
     return (
         run.harness == TABLE.name
         and run.model == stem(Path(run.path))
@@ -122,7 +126,7 @@ def _is_named_by_file(run: Run) -> bool:
 
 
 def reader_of(path: Path | Rows, options: ReadOptions, chosen: Mapping[str, str]) -> FileReader:
-    """Return the reader of a file: by the preset of its format, else by its columns."""
+    """Return the object that reads one table file: for its known format, else by what its columns seem to hold."""
     source = recognised_folder(path, options.format_file) if isinstance(path, Path) and path.is_dir() else None
     source = source or recognised(path, options.format_file, chosen)
     if source.preset is TABLE:

@@ -38,7 +38,7 @@ class Block:
 
     @property
     def rows(self) -> Sequence[Record]:
-        """The rows as dictionaries."""
+        """All rows of this piece of a table, as dictionaries from column name to cell."""
         if self._rows is None:
             names = tuple(self.cells)
             self._rows = [dict(zip(names, row, strict=True)) for row in zip(*self.cells.values(), strict=True)]
@@ -46,31 +46,31 @@ class Block:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns, in order."""
+        """Names of all columns in this piece of a table, in order of first appearance."""
         return list(self.cells or map(str, dict.fromkeys(chain.from_iterable(self.rows))))
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return a column's cells, None in rows without that column."""
+        """Return the cells of the column with this name, one a row, None in rows without it."""
         if name in self.cells:
             return self.cells[name]
         return [None] * len(self) if self.cells else [row.get(name) for row in self.rows]
 
     def has(self, name: str) -> bool:
-        """Return True if the block has a column, or any row has a field, of this name."""
+        """Return True if this piece of a table has a column, or any of its rows a field, with this name."""
         return name in self.cells if self.cells else any(name in row for row in self.rows)
 
     def numbers(self) -> IntArray:
-        """Return the line or row number in the file of each row in the block."""
+        """Return an array with each row's line number (or row number) in the file, for error messages."""
         if isinstance(self.lines, range):
             return np.arange(self.lines.start, self.lines.stop, self.lines.step)
         return np.array(self.lines, dtype=np.intp)
 
     def names_of(self, row: int) -> list[str]:
-        """Return the columns that one row has."""
+        """Return the names of the columns that the row at this index has."""
         return list(self.cells or map(str, self.rows[row]))
 
     def picked(self, rows: Sequence[int], name: str) -> Sequence[Any]:
-        """Return one column's cells in the rows with these places."""
+        """Return the cells of one column, only for the rows at these indices."""
         column = self.column(name)
         return column if len(rows) == len(self) else [column[i] for i in rows]
 
@@ -78,7 +78,7 @@ class Block:
         return zip(self.lines, self.rows, strict=True)
 
     def filled(self, specs: Mapping[str, Callable[[Record], Any]]) -> Block:
-        """Return the block with added columns that are computed from other columns."""
+        """Return this piece of a table with more columns, each computed row by row by a given function."""
         if not specs:
             return self
         if self.cells:
@@ -87,19 +87,19 @@ class Block:
         return Block(self.lines, [{**row, **{text: get(row) for text, get in specs.items()}} for row in self.rows])
 
     def cut(self, start: int, end: int | None = None) -> Block:
-        """Return the rows from `start` to `end`."""
+        """Return a new block with only the rows from index `start` up to, without, `end` (None: to the last)."""
         rows = None if self._rows is None else self._rows[start:end]
         return Block(self.lines[start:end], rows, {name: column[start:end] for name, column in self.cells.items()})
 
     def at(self, rows: Sequence[int]) -> Block:
-        """Return the rows at these places."""
+        """Return a new block with only the rows at these indices."""
         objects = None if self._rows is None else [self._rows[i] for i in rows]
         cells = {name: [column[i] for i in rows] for name, column in self.cells.items()}
         return Block([self.lines[i] for i in rows], objects, cells)
 
     @classmethod
     def joined(cls, blocks: Sequence[Block]) -> Block:
-        """Return all rows of several blocks of one file."""
+        """Return one block with all rows of several blocks of the same file, in order."""
         if len(blocks) == 1:
             return blocks[0]
         lines = [line for block in blocks for line in block.lines]
@@ -119,7 +119,7 @@ class Names:
         self._others: dict[type, dict[Any, int]] = {}
 
     def number(self, text: str | None) -> int:
-        """Return the code number of a text, −1 for None. A new text gets the next number."""
+        """Return the whole number that stands for a text, −1 for None. A new text gets the next free number."""
         found = self._numbers.get(text)
         if found is None:
             found = self._numbers[text] = len(self.texts)
@@ -127,7 +127,7 @@ class Names:
         return found
 
     def codes(self, cells: Sequence[Any]) -> IntArray:
-        """Return the code numbers of many cells' texts, −1 for an empty cell."""
+        """Return for many cells the whole numbers that stand for their texts, −1 for empty cells."""
         if cells and type(cells[0]) is str and cells[0] == cells[-1] and cells.count(cells[0]) == len(cells):
             return np.full(len(cells), self.number(cell_text(cells[0])), dtype=np.intp)
         kinds = {*map(type, cells)} - {_NOTHING}
@@ -153,20 +153,20 @@ class Names:
         return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
 
     def exactly(self, texts: Sequence[str | None]) -> IntArray:
-        """Return the code numbers of texts taken as they are, without `cell_text`."""
+        """Return the whole numbers that stand for texts, without trimming or converting the texts first."""
         for text in dict.fromkeys(texts):
             self.number(text)
         return np.fromiter(map(self._numbers.__getitem__, texts), np.intp, len(texts))
 
     def close(self) -> None:
-        """Free the tables that find numbers, when no more texts come."""
+        """Free the memory used to look up numbers by text, once no further texts will be added."""
         self._numbers, self._others = {}, {}
 
     def of(self, codes: Iterable[int]) -> list[str | None]:
-        """Return the texts of code numbers, None for −1."""
+        """Return the texts that these whole numbers stand for, None for −1."""
         texts = [*self.texts, None]
         return [texts[code] for code in codes]
 
     def all_of(self, codes: Iterable[int]) -> list[str]:
-        """Return the texts of code numbers, none of which is −1."""
+        """Return the texts that these whole numbers stand for, where none is −1."""
         return list(map(self.texts.__getitem__, codes))

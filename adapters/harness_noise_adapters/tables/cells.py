@@ -42,7 +42,7 @@ class Answered(MetricAnswers):
     """Cells that are not scores."""
 
     def keep_apart(self) -> None:
-        """Give every answer a question of its own, with a new name where names repeat."""
+        """Make every answer its own question with a new name (`name#2`), so that equal names are no longer repeats."""
         self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
         keys, hashes, records, before = self.keys, list(self.hashes), self.records, self.places
         targets = list(self.targets)
@@ -55,7 +55,7 @@ class Answered(MetricAnswers):
             self.records.setdefault(key, []).extend(records.get(keys[place], ()))
 
     def by_condition(self) -> int:
-        """Number the answers to each question within each condition, and return the most conditions of a question."""
+        """Number repeats within each question and condition. Return the largest number of conditions of a question."""
         answers = list(zip(self.places, self.repeats, strict=True))
         most, seen = max(Counter(place for place, _ in {*answers}).values(), default=0), Counter[Any]()
         for number, (place, condition) in enumerate(answers):
@@ -64,7 +64,7 @@ class Answered(MetricAnswers):
         return most
 
     def labels_of_questions(self, where: object) -> list[str | None]:
-        """Return the cluster of each question, None for a question without one.
+        """Return the cluster name of each question, None without one, or raise an error if a question has two.
 
         Raises:
             InputError: a question is in two clusters.

@@ -81,7 +81,7 @@ class TableColumns:
         return self.names["question"]
 
     def causes(self) -> list[Cause]:
-        """Return the causes of missing scores that a column of the table names.
+        """Return the rules by which a column of errors or statuses explains why a row has no score, at most one.
 
         It applies to rows without a score, or to all if the user named the column."""
         column = self.roles.cause
@@ -95,12 +95,12 @@ class TableColumns:
 
     @property
     def count(self) -> str | None:
-        """Column with eval-arena's number of answers, of which `score` is the share that was right."""
+        """Name of the column that says out of how many answers the score is the share that was right, else None."""
         return None if self.roles.count is None else self.roles.count.name
 
     @classmethod
     def of(cls, path: Path | Rows, head: Block, chosen: Mapping[str, str], options: ReadOptions) -> TableColumns:
-        """Return which column of a file holds the question, the score and so on.
+        """Decide from a table's first rows and the user's choices which column is the question, the score and so on.
 
         Args:
             path: the file, for messages.
@@ -181,17 +181,17 @@ class TableColumns:
 
     @property
     def right_or_wrong(self) -> bool:
-        """True if the scores mean right or wrong, by counts of right answers or by the column's name."""
+        """True if the scores are shares of right answers, as a count column or the score column's name shows."""
         return self.count is not None or any(is_proportion(name) for name in (*self.wide, self.names["score"]))
 
     @property
     def cause(self) -> str | None:
-        """The name of the repeat column if it says prompt or seed, whose values all questions share, else ""."""
+        """Name of the repeat column if it names a prompt or seed shared by all questions, else an empty text."""
         name = self.names.get("repeat", "")
         return name if _CAUSE.search(name.lower()) else None
 
     def counted(self, path: Path | Rows, line: int, record: Record) -> tuple[int, int]:
-        """Return eval-arena's number of right answers in a row, and the number of answers."""
+        """Return (number right, number of answers) of a row that gives a share right and a count of answers."""
         name, of = self.names["score"], str(self.count)
         share, count = (score_of(path, line, column, record.get(column)) for column in (name, of))
         right = share * count
@@ -205,7 +205,7 @@ class TableColumns:
         return round(right), round(count)
 
     def note(self, path: Path | Rows, specs: Sequence[str] = (), *, repeated: bool) -> Note:
-        """Return a note on which column was read as what, and which were not read."""
+        """Return the note that tells the user which column was read as what, and which were not used."""
         text = f"{path.name}: {self.certificate}"
         if self.roles.kind == "list":
             text += f"; the items of a list in {self.names['score']} are the repeats of its question, in order"
@@ -225,7 +225,7 @@ class TableColumns:
 
 
 def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[str, str]) -> dict[str, Getter]:
-    """Return SPEC → function from a row to its value, for names from the user that are not columns.
+    """Return a dict from each user-given name that is no column (a path or template) to a function of a row.
 
     Such a name is a path, or a template of columns.
 
@@ -248,7 +248,7 @@ def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[
 
 
 def _nested_value(keys: Sequence[str], record: Any) -> Any:
-    """Return the value at nested keys of a row's objects, None if a key is missing."""
+    """Return the value under nested keys of a row's dictionaries, None if a key is missing."""
     for key in keys:
         if not isinstance(record, Mapping) or key not in record:
             return None
@@ -257,7 +257,7 @@ def _nested_value(keys: Sequence[str], record: Any) -> Any:
 
 
 def _wording(roles: Roles, vouched: bool) -> str | None:
-    """Return the column of words that verifies a question id, None without one or if the user named the id."""
+    """Return the name of the column with the question's text, which backs a guessed question id, else None."""
     question = roles.question
     assert question is not None
     several = len(question.distinct)
@@ -269,7 +269,7 @@ def _wording(roles: Roles, vouched: bool) -> str | None:
 
 
 def certificate(roles: Roles, n: int, wording: str | None) -> str:
-    """Return one line that says how the columns were read and with what evidence."""
+    """Return the sentence that tells the user which columns were taken as score, question and so on, and why."""
     score, question = roles.score[0], roles.question
     assert question is not None
     if roles.labels:
@@ -297,7 +297,7 @@ ODD_VALUES, ODD_SHARE = 3, 0.1
 
 
 def _range(column: ColumnFacts) -> str:
-    """Return the scale of some scores in words: `0/1, 57% ones`, `1 to 5, 5 distinct`."""
+    """Return a phrase that describes a score column's values: `0/1, 57% ones` or `1 to 5, 5 distinct`."""
     if column.kind == "scores":
         return f"lists, mean {column.mean:.3g}"
     values = column.numbers[~np.isnan(column.numbers)]
@@ -311,7 +311,7 @@ def _range(column: ColumnFacts) -> str:
 
 
 def _outliers(values: FloatArray) -> str:
-    """Return a clause on the few values outside 0 to 1 if nearly all scores lie inside, else ""."""
+    """Return a phrase on the few scores outside 0 to 1 where nearly all lie inside, else an empty text."""
     found, counts = np.unique(values[(values < 0) | (values > 1)], return_counts=True)
     if not 0 < len(found) <= ODD_VALUES or counts.sum() > ODD_SHARE * len(values):
         return ""
@@ -320,7 +320,7 @@ def _outliers(values: FloatArray) -> str:
 
 
 def _words_for_nothing(column: ColumnFacts) -> str:
-    """Return a clause on the words that stand in place of scores, such as NaN and n/a, else ""."""
+    """Return a phrase on how many rows hold a word such as NaN or n/a instead of a score, else an empty text."""
     cells = [column.raw[i] for i in np.flatnonzero(column.codes < 0).tolist()]
     texts = ["NaN" if isinstance(cell, float) else cell.strip() for cell in cells if isinstance(cell, (str, float))]
     words = [text for text in texts if text]
@@ -328,7 +328,7 @@ def _words_for_nothing(column: ColumnFacts) -> str:
 
 
 def _agreement(roles: Roles) -> str | None:
-    """Return a sentence on how often the right answer equals the model's, or None if the columns do not show it."""
+    """Return a sentence on the share of rows where the model's answer equals the right one, None if unknown."""
     gold, pred, score = roles.gold, roles.pred, roles.score[0]
     if gold is None or pred is None or roles.labels or gold.is_worded:
         return None
@@ -340,6 +340,6 @@ def _agreement(roles: Roles) -> str | None:
 
 
 def aliases(ours: str) -> list[str]:
-    """Return the column names that a file of labels may use for one of our columns."""
+    """Return the column names by which files may call one of this tool's columns, such as `question`."""
     words = WORDS[ours]
     return [*words["ids"], *words["last_resort"]] if ours == "question" else list(words["exact"])

@@ -15,7 +15,7 @@ from .opening import Record, opened_table
 
 
 def document(path: Path) -> Any:
-    """Return a file's JSON document, as a list of rows if pandas wrote it with `orient="split"`."""
+    """Load a whole JSON file and return its content. Pandas' `orient="split"` form becomes a list of rows."""
     advice = ". Write one object to a line (JSONL), which is read line by line"
     if path.suffix.lower() == ".gz":
         with opened_table(path) as file:
@@ -34,7 +34,7 @@ def document(path: Path) -> Any:
 
 
 def rows_of(path: Path, rows: str | None, data: Any) -> Iterator[tuple[int, Record]]:
-    """Yield the rows of a document with their numbers.
+    """Yield (number, row) of each row in a JSON document, from the list or object that the path `rows` names.
 
     Args:
         path: the file, for messages.
@@ -62,7 +62,7 @@ def rows_of(path: Path, rows: str | None, data: Any) -> Iterator[tuple[int, Reco
 
 
 def _shape_of_texts(value: Any) -> str:
-    """Return the shape of an object that holds only lists of long texts, else ""."""
+    """Describe, for an error, an object that holds only lists of long texts. Return an empty text for others."""
     each = [item for one in value.values() if isinstance(one, list) for item in one]
     long = each and all(isinstance(item, str) for item in each) and sum(map(len, each)) > _LONG * len(each)
     return shape_of(value) if long else ""
@@ -78,7 +78,7 @@ _FEWEST_TRUTHS, _FEWEST = 2, 5
 
 
 def is_keyed(value: Any, fewest_truths: int = _FEWEST) -> bool:
-    """Return True if an object's keys look like question names: the values are truth values, lists or alike objects."""
+    """Return True if an object seems to map question names to answers: its values are booleans, lists or objects."""
     if not isinstance(value, dict):
         return False
     each = list(value.values())
@@ -96,7 +96,7 @@ def is_keyed(value: Any, fewest_truths: int = _FEWEST) -> bool:
 
 
 def places_keyed(data: dict[str, Any], prefix: str = "", depth: int = 2) -> list[str]:
-    """Return the paths of the objects keyed by question inside a document: `*`, `eval.*`."""
+    """Return dotted paths to the objects in a JSON document that map question names to answers (`*`, `eval.*`)."""
     if is_keyed(data, _FEWEST if prefix else _FEWEST_TRUTHS):  # a few switches inside a file of settings are none
         return [f"{prefix}{ANY}"]
     inner = [(name, value) for name, value in data.items() if isinstance(value, dict) and depth > 1]
@@ -104,13 +104,13 @@ def places_keyed(data: dict[str, Any], prefix: str = "", depth: int = 2) -> list
 
 
 def holds_scores(value: dict[str, Any]) -> bool:
-    """Return True if the values of an object keyed by question are scores: numbers, truth values, or lists of them."""
+    """Return True if all values of a dictionary are numbers, booleans or lists of them: scores by question."""
     each = [item for one in value.values() for item in (one if isinstance(one, list) else [one])]
     return all(isinstance(item, (bool, int, float)) for item in each)
 
 
 def object_at(data: dict[str, Any], place: str) -> Any:
-    """Return the value that a path ending in `*` is inside of, None if there is none."""
+    """Return the object that a path such as `eval.*` (without its `*`) leads to, None if there is none."""
     name = place.removesuffix(ANY).removesuffix(".")
     try:
         return value_of(name, data) if name else data
@@ -119,7 +119,7 @@ def object_at(data: dict[str, Any], place: str) -> Any:
 
 
 def keyed_rows(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a row for each key, and for each object if the key has a list of them."""
+    """Yield one row dictionary for each entry of an object that maps question names to answers or lists of them."""
     for key, one in value.items():
         if isinstance(one, dict):
             yield {KEY: key, **one}
@@ -158,7 +158,7 @@ _NAMED = 6
 
 
 def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the lists of objects inside an object, each with its dotted path."""
+    """Yield (dotted path, list) for each list of objects inside a JSON object, at most `depth` levels deep."""
     for name, inner in value.items():
         if isinstance(inner, list) and inner and all(isinstance(row, dict) for row in inner):
             yield f"{prefix}{name}", inner
@@ -167,7 +167,7 @@ def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str
 
 
 def inside(path: Path, where: str, outer: Any, rows: str) -> list[Record]:
-    """Return the rows at a path inside an object. Each row gets the model and task that the object names."""
+    """Return the rows at a dotted path inside an object, each with the model and task that the object names."""
     at = f"{path}{where and f', {where}'}"
     keyed = rows == ANY or rows.endswith(f".{ANY}")
     try:

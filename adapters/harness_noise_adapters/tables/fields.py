@@ -34,7 +34,7 @@ from .presets import OFF, Getter, Recognised, column, is_there
 def clusters_of(
     path: Path | Rows, options: ReadOptions, own: str, get: Getter | None, names: Names
 ) -> tuple[Callable[[str], str | None], Clusters | None]:
-    """Return (function from a task to its cluster SPEC in words, function from rows to cluster numbers or None).
+    """Return (task → its cluster SPEC, rows → cluster numbers or None): two functions made from the options.
 
     Args:
         path: the file, for messages.
@@ -94,14 +94,14 @@ Clusters = Callable[[Block, Sequence[str]], IntArray]
 
 
 def mentioned(name: str, specs: Sequence[str]) -> bool:
-    """Return True if a SPEC names this column."""
+    """Return True if any of the SPECs (columns, paths or templates) contains this column name."""
     return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spec) for spec in specs)
 
 
 def fields_of(
     path: Path | Rows, task: str, records: Mapping[str, Sequence[Record]], used: Collection[str], specs: Sequence[str]
 ) -> Fields | None:
-    """Return the values of SPECs for the questions of one task, or None without SPECs.
+    """Return the values of extra user-named fields for each question of one task, None if none were named.
 
     The rows are those of one model × task × metric.
 
@@ -137,7 +137,7 @@ def fields_of(
 
 
 def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
-    """Return a file of a known format with the user's columns in place of the preset's."""
+    """Return a recognised file whose known format is overridden by the columns that the user named."""
     first = next((row for block in source.blocks() for row in block.rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():

@@ -46,12 +46,12 @@ _START = 1 << 18
 
 
 def records(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Iterator[tuple[int, Record]]:
-    """Yield the rows of a table one by one, with their numbers, as `blocks` does for many."""
+    """Yield (line or row number, row dictionary) for each row of a table."""
     return chain.from_iterable(blocks(path, rows, whole))
 
 
 def blocks(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Iterator[Block]:
-    """Yield the rows of a table with their line numbers (of JSON, Parquet and tables in memory, their row numbers).
+    """Yield a table's rows in batches, with their line numbers (row numbers for JSON, Parquet or memory).
 
     Args:
         path: the file, or the table.
@@ -79,7 +79,7 @@ def blocks(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Ite
 
 
 def is_lines(path: Path | Rows) -> bool:
-    """Return True if a file has one JSON object a line, whatever its ending."""
+    """Return True if a file holds one JSON object on each line, even if its ending is `.json`."""
     if isinstance(path, Rows):
         return False
     suffix = suffix_of(path)
@@ -87,12 +87,12 @@ def is_lines(path: Path | Rows) -> bool:
 
 
 def is_document(path: Path | Rows) -> bool:
-    """Return True if a file is one JSON document."""
+    """Return True if a file is a single JSON document, not one object on each line."""
     return isinstance(path, Path) and suffix_of(path) == ".json" and not is_lines(path)
 
 
 def has_rows(path: Path) -> bool:
-    """Return True if a JSON file may be a table: a list, lines of objects, or an object with rows or questions."""
+    """Return True if a JSON file's first bytes look like a table: a list, object lines, or questions as keys."""
     try:
         with opened_table(path) as file:
             start = file.read(_START).lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -107,7 +107,7 @@ _ROWS = re.compile(rb":\s*\[\s*\{|^\{\s*\"columns\"\s*:\s*\[")
 
 
 def _is_keyed(start: bytes) -> bool:
-    """Return True if an object's first bytes show questions as keys. They are cut after a complete value."""
+    """Return True if a JSON object's first bytes, cut after a complete value, show question names as keys."""
     with suppress(ValueError, RecursionError):
         data = loads(start)
         return isinstance(data, dict) and bool(places_keyed(data))
@@ -125,7 +125,7 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*(?:"|\Z)|[][{},]', re.DOTALL)
 
 
 def _closed_start(start: bytes) -> list[bytes]:
-    """Return a document's start cut after its last whole value and closed, at the outer levels 1 and 2."""
+    """Return repaired JSON starts: cut after the last complete value at depths 1 and 2, brackets closed."""
     depth, ends = 0, {}
     for token in _TOKENS.finditer(start):
         sign = token[0]
@@ -137,7 +137,7 @@ def _closed_start(start: bytes) -> list[bytes]:
 
 
 def _second_line_is_object(path: Path) -> bool:
-    """Return True if the first line of a file is an object and the next line begins another."""
+    """Return True if a file's first line is a JSON object and its second line begins another."""
     try:
         with opened_table(path) as file:
             first, second = file.readline(_START), file.readline(_START)
@@ -153,7 +153,7 @@ def _second_line_is_object(path: Path) -> bool:
 def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
-    """Yield the objects of a file with one a line, some at a time, with their numbers, without unwanted lines."""
+    """Yield (line numbers, objects) in batches from a file of JSON lines, without lines that `unwanted` matches."""
     for first, n, piece in _opened_pieces(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is None:
             yield _objects_of(path, first, n, piece)
@@ -164,7 +164,7 @@ def objects(
 
 
 def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
-    """Yield blocks of rows from a file with one object a line, with only the named fields."""
+    """Yield batches of rows from a file of JSON lines, decoding only the fields named."""
     decoder, numbers = Narrow(names), array("q")
     cells: dict[str, list[Any]] = {name: [] for name in names}
     for first, n, piece in _opened_pieces(path, _DECODED):
@@ -184,13 +184,13 @@ def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
 
 
 def _opened_pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Open a file and yield its `_pieces`."""
+    """Open a file and yield (first line number, number of lines, bytes) for pieces of whole lines."""
     with readable(path), opened_table(path) as file:
         yield from _pieces(path, file, size)
 
 
 def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (first line number, number of lines, bytes) for pieces of whole lines of a file."""
+    """Yield (first line number, number of lines, bytes) for pieces of whole lines of an open file."""
     first = 1
     while piece := file.read(size):
         rest = file.readline(LONGEST_LINE)
@@ -203,14 +203,14 @@ def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, 
 
 
 def _objects_of(path: Path, first: int, n: int, piece: bytes) -> tuple[Sequence[int], list[dict[str, Any]]]:
-    """Return the objects of n lines with their numbers."""
+    """Decode n JSON lines and return (line numbers, objects). Blank lines are left out."""
     if (rows := _parsed_lines(piece, n)) is not None:
         return range(first, first + n), rows
     return _one_by_one(path, dict(enumerate(BytesIO(piece), first)))
 
 
 def _one_by_one(path: Path, lines: Mapping[int, bytes]) -> tuple[Sequence[int], list[dict[str, Any]]]:
-    """Return the line numbers and objects of lines that are not blank, or refuse a faulty line with its number."""
+    """Decode JSON lines singly and return (line numbers, objects). Raise an error that names a faulty line."""
     kept = {number: line for number, line in lines.items() if line.strip()}
     return list(kept), [_object_of_line(path, number, line) for number, line in kept.items()]
 
@@ -218,7 +218,7 @@ def _one_by_one(path: Path, lines: Mapping[int, bytes]) -> tuple[Sequence[int], 
 def gathered(
     pieces: Iterator[tuple[Sequence[int], list[dict[str, Any]]]],
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
-    """Yield some `objects` joined to larger pieces, because work by columns costs time per piece."""
+    """Yield the given (line numbers, objects) batches joined into larger ones, since each batch costs time."""
     numbers: list[int] = []
     rows: list[dict[str, Any]] = []
     for more, found in pieces:
@@ -235,7 +235,7 @@ _GATHERED = 1000
 
 
 def _parsed_lines(lines: bytes, n: int) -> list[dict[str, Any]] | None:
-    """Return the objects of n lines, or None if the lines are not n objects."""
+    """Decode n JSON lines at once and return their objects, None if they are not exactly n objects."""
     with suppress(ValueError, RecursionError):
         values = loads_lines(lines, n)
         return values if set(map(type, values)) <= {dict} else None
@@ -252,7 +252,7 @@ DAMAGED = ". Is the file damaged or truncated?"
 
 
 def _texts(path: Path, file: IO[bytes]) -> Iterator[StringIO]:
-    """Yield the lines of a file, some at a time, none of them endless."""
+    """Yield a file's lines as text, in batches. Raise an error at an overlong line."""
     coding = "utf-8-sig"
     for _, _, piece in _pieces(path, file, _FILTERED):
         yield StringIO(piece.decode(coding), newline="")
@@ -287,7 +287,7 @@ def _csv(path: Path) -> Iterator[Block]:
 
 
 def _delimiter(path: Path, file: BufferedReader) -> str:
-    """Return the sign that separates cells, judged by the header line.
+    """Return the character that separates cells (comma, semicolon or tab), counted in the header line.
 
     The file is at its start afterwards.
     """
@@ -302,7 +302,7 @@ def _delimiter(path: Path, file: BufferedReader) -> str:
 
 
 def _lines_of(rows: Sequence[Sequence[str]], before: int, last: int) -> Sequence[int]:
-    """Return the number of the line on which each row ends."""
+    """Return for each CSV row the number of the file line on which it ends, as quoted cells can span lines."""
     if last - before == len(rows):
         return range(before + 1, last + 1)
     breaks = (sum(len(_BREAK.findall(cell)) for cell in row) for row in rows)  # a quoted cell may have lines
@@ -312,7 +312,7 @@ def _lines_of(rows: Sequence[Sequence[str]], before: int, last: int) -> Sequence
 def _full_rows(
     path: Path, lines: Sequence[int], rows: Sequence[list[str]], header: Sequence[str]
 ) -> tuple[Sequence[int], list[list[str]]]:
-    """Return the rows without empty lines, all of them as wide as the header."""
+    """Return CSV rows without empty lines and their line numbers. Raise an error if widths differ."""
     kept = [(line, row) for line, row in zip(lines, rows, strict=True) if row]
     for line, row in kept:
         if len(row) != len(header):
@@ -339,7 +339,7 @@ def _json_lines(path: Path, rows: str | None) -> Iterator[Block]:
 
 
 def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Record]]:
-    """Yield the rows of a Parquet file with their numbers, perhaps only some columns of them."""
+    """Yield (row number, row dictionary) from a Parquet file, reading only `columns` if given."""
     return chain.from_iterable(_parquet(path, columns))
 
 

@@ -14,12 +14,12 @@ from .presets import Preset, Recognised, all_presets
 
 
 def of_folder(path: Path, own: str | None = None) -> Preset | None:
-    """Return the format that keeps one row in each file of such a folder, None if no format fits."""
+    """Return the known format that keeps one row in each file of such a folder, None if none fits."""
     return next((preset for preset in all_presets(own) if _first(path, preset) is not None), None)
 
 
 def recognised_folder(path: Path, own: str | None = None) -> Recognised | None:
-    """Return a folder's files as rows of a known format, None if no format fits.
+    """Read a folder with one row in each file as a table of a known format, or return None if none fits.
 
     Raises:
         InputError: a file that is damaged, or holds no object.

@@ -43,7 +43,7 @@ class Frame:
         """Numbers of a table → cells that are no scores."""
 
     def add(self, **columns: AnyArray) -> None:
-        """Append answers to the frame, column by column."""
+        """Append answers to this collection, given as arrays by column name."""
         for name, column in columns.items():
             kind = (
                 column.dtype if name in ("score", "answered") else np.min_scalar_type(-1 - int(column.max(initial=0)))
@@ -51,11 +51,11 @@ class Frame:
             self.columns[name].append(column.astype(kind, copy=False))
 
     def joined(self) -> dict[str, AnyArray]:
-        """Return the columns of the frame so far, joined into one array for each name."""
+        """Return all answers so far as one array for each column name."""
         return {name: np.concatenate(parts) for name, parts in self.columns.items() if parts}
 
     def tables(self) -> dict[tuple[int, ...], IntArray]:
-        """Return (model, task, metric, scorer) code numbers → the answers' places in the frame."""
+        """Return a dict from (model, task, metric, scorer) numbers to the indices of their answers."""
         if not self.columns["score"]:
             return {}
         columns = [np.concatenate(self.columns[name]) for name in TOLD]
@@ -71,7 +71,7 @@ class Frame:
         return {tuple(int(codes[rows[0]]) for codes in columns): rows for rows in parts}
 
     def answers(self, rules: Sequence[Rule], causes: Sequence[Cause]) -> dict[Table, Answered]:
-        """Return (model, task, metric, scorer) → the answers with these names."""
+        """Return a dict from (model, task, metric, scorer) names to their answers, and empty this collection."""
         tables, joined, out = self.tables(), self.joined(), {}
         self.columns.clear()
         for names in self.names.values():
@@ -94,7 +94,7 @@ class Frame:
         return out
 
     def _place(self, cells: Answered, part: Mapping[str, AnyArray], key: tuple[int, ...]) -> None:
-        """Fill in questions, places, scores and words of the answers to one task."""
+        """Fill the questions, scores and text hashes of one task's answers into `cells`."""
         codes = places = part["question"]
         if not (codes == np.arange(len(codes))).all():  # else each question has one answer
             codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)

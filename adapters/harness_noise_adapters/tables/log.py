@@ -24,7 +24,12 @@ class RowLog:
     """Model, task, metric and scorer."""
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Return the words of these questions, by their place. Questions with invented names (`name#2`) have none."""
+        """Read the texts, targets and answers of the questions at these indices from the file again.
+
+        Questions with invented names (`name#2`) have none.
+
+        Questions with invented names (`name#2`) have none.
+        """
         wanted: dict[str | None, list[Record]] = {self.keys[row]: [] for row in rows}
         reader = self.again()
         for block in reader.blocks():

@@ -32,7 +32,7 @@ class Narrow:
         self._refusals: tuple[type[Exception], ...] = (ValueError, RecursionError)
 
     def learn(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Build the fast decoder for the names in these rows, which another decoder has read."""
+        """Build a fast JSON decoder that knows the field names of these already decoded rows."""
         known = len(self.names)
         for row in rows:
             self.names.update(dict.fromkeys(row))
@@ -56,7 +56,7 @@ class Narrow:
         self._columns = {name: attrgetter(places[name]) for name in self.wanted if name in places}
 
     def cells(self, lines: bytes, n: int) -> dict[str, list[Any]] | None:
-        """Return the wanted name → its value in each of n lines, None for one that is not there.
+        """Decode n lines and return wanted field → its n values (None if absent). None if it cannot safely.
 
         Returns:
             None if the lines have to be decoded in another way: another name is in them, or one twice, NaN, or an
@@ -82,7 +82,7 @@ class Narrow:
 
 
 def _all_end_objects(lines: bytes) -> bool:
-    """Return True if each line ends as an object does."""
+    """Return True if each line of these bytes ends with a closing brace, as a JSON object does."""
     if not (lines.startswith(b"{") and lines.endswith((b"}", b"\n"))):
         return False
     signs = np.frombuffer(lines, np.uint8)

@@ -35,21 +35,21 @@ class Rows:
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending that names a table's format, also before `.gz`, else "". Parquet compresses itself."""
+    """Return a table file's ending such as `.csv`, looking past `.gz`. Empty text if not a table."""
     packed = path.suffix.lower() == ".gz"
     suffix = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
     return suffix if suffix in SUFFIXES and not (packed and suffix == ".parquet") else ""
 
 
 def stem(path: Path | Rows) -> str:
-    """Return the name of a table without its endings."""
+    """Return the name of a table file without its endings, also without `.gz`."""
     if isinstance(path, Rows):
         return path.name
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
 def columns_of(path: Path | Rows, columns: Mapping[str, str]) -> dict[str, str]:
-    """Return the `columns` for this file: `score=COL` is for every file, `FILE:score=COL` for the file of that name."""
+    """Return the column choices that apply to this file: `score=COL` for all files, `FILE:score=COL` for one."""
     everywhere = {name: column for name, column in columns.items() if ":" not in name}
     for name, column in columns.items():
         file, _, ours = name.rpartition(":")
@@ -85,7 +85,7 @@ class _Unpacked(gzip.GzipFile):
 
 @contextmanager
 def readable(path: Path | Rows) -> Iterator[None]:
-    """Turn errors from reading a file inside this context into sentences."""
+    """Turn read, gzip and decoding errors inside this `with` block into clear errors that name the file."""
     try:
         yield
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:

@@ -127,7 +127,7 @@ _TYPES: dict[str, type] = {"str": str, "bool": bool, "Mapping": dict, "Sequence"
 
 
 def _made(kind: type[T], place: str, data: Any, **more: Any) -> T:
-    """Return an entry of a formats file as an object of this class, checked by the class's fields."""
+    """Build an object of class `kind` from one entry of a formats file, and raise an error for unknown fields."""
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
     by_name = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
@@ -176,7 +176,7 @@ def _causes(place: str, data: Any) -> list[Cause]:
 
 
 def all_presets(own: str | None = None) -> list[Preset]:
-    """Return all formats, the user's own first: those of the file `own`, else of their folder of settings.
+    """Return all known table formats, those of the user's file first (`own`, else the settings folder's).
 
     Raises:
         InputError: a file of formats that cannot be used; says which entry.
@@ -200,7 +200,7 @@ def _built_in() -> tuple[Preset, ...]:
 
 
 def formats_in(file: str, text: str) -> tuple[Preset, ...]:
-    """Return the formats that a TOML text describes.
+    """Parse the table formats that a TOML text describes, with errors that name the faulty entry.
 
     Raises:
         InputError: an entry that cannot be used; says which.
@@ -213,14 +213,14 @@ def formats_in(file: str, text: str) -> tuple[Preset, ...]:
 
 
 def is_empty(value: Any) -> bool:
-    """Return True if a value holds nothing: null, NaN, or an empty text, list or object."""
+    """Return True if a cell holds nothing: null, NaN, or an empty text, list or object."""
     return value is None or (
         not value if isinstance(value, (str, list, dict)) else value is not True and value != value
     )
 
 
 def getter(spec: str) -> Getter:
-    """Return a function from a row, or for a path after `@` from a file, to the value at a path.
+    """Return a function that takes a row and returns the value at a path such as `a.b | c`, None if missing.
 
     The value is None if missing.
     """
@@ -237,7 +237,7 @@ def getter(spec: str) -> Getter:
 
 
 def column(spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
-    """Return a function from many rows to the values at a path, faster than the getter for a single row."""
+    """Return a function that takes many rows and returns the list of their values at a path, faster than singly."""
     if get is None:
         return lambda block: [None] * len(block)
     first, *others = [""] if set(spec) & set(" *|{@") else spec.split(".")
@@ -295,7 +295,7 @@ def _single(path: str) -> Getter:
 
 
 def _opened(cell: Any) -> Any:
-    """Return the object or list that a CSV cell holds, as JSON or as Python writes it, or None."""
+    """Parse a text cell that holds a JSON or Python list or dictionary, and return that, else None."""
     if not isinstance(cell, str) or cell[:1] not in ("{", "["):
         return None
     for decode in (json.loads, literal_eval):
@@ -305,7 +305,7 @@ def _opened(cell: Any) -> Any:
 
 
 def spread(path: str, row: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each match of a path's `*`: its name, its holder (a list's item, else the row), and its value."""
+    """Yield (matched name, holding object, value) for each match of a path's `*` in a row."""
     before, _, after = path.partition("*")
     inside = getter(before[:-1])(row) if before.endswith(".") else None
     inside = _opened(inside) if isinstance(inside, str) else inside
@@ -330,7 +330,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return a function that tests whether a row has all these values.
+    """Return a function that is True for a row with all these values at these paths (list: any, `*`: anything).
 
     A list accepts any of its items, `*` any value."""
 
@@ -350,7 +350,7 @@ def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
 
 
 def is_there(path: str, place: Any) -> bool:
-    """Return True if a row or a file has a value, even null, at one of the paths."""
+    """Return True if a row or file has any value, even null, at one of the paths joined by ` | `."""
     ways = path.split(" | ")
     return (
         any(way in place for way in ways)
@@ -378,11 +378,11 @@ class Recognised:
 
     @property
     def strict(self) -> bool:
-        """True if the file's format writes numbers as numbers, as JSON does and CSV does not."""
+        """True if the file's format has real numbers, as JSON does, so a number in quotes is no score."""
         return isinstance(self.path, Path) and suffix_of(self.path) not in (".csv", ".tsv")
 
     def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:
-        """Return the rows, many at a time. `file` has the facts about the whole file after the last block.
+        """Yield the file's rows in batches. Facts about the whole file are complete after the last.
 
         Args:
             names: the only ones of each row that are wanted; none: all of them.
@@ -405,7 +405,7 @@ class Recognised:
 
 
 def kinds(preset: Preset) -> tuple[str, set[str]] | None:
-    """Return the field that names a row's kind and the kinds that the preset reads, or None if no single field does."""
+    """Return (field, values) by which a format picks the kinds of rows that it reads, None without one field."""
     wheres = [*(score.where for score in preset.score), *(cause.where for cause in preset.missing)]
     names = {name for where in wheres for name in where}
     values = [value for where in wheres for value in where.values()]
@@ -414,7 +414,7 @@ def kinds(preset: Preset) -> tuple[str, set[str]] | None:
 
 
 def _unwanted(preset: Preset) -> Callable[[bytes], bool] | None:
-    """Return a test for lines of a kind that the preset skips, without decoding them.
+    """Return a quick test, on bytes, for lines of a kind that the format skips, None if it skips none.
 
     It is None if the preset has no kinds."""
     kind = kinds(preset)
@@ -440,7 +440,7 @@ _NEAR = 100
 
 
 def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) -> Recognised:
-    """Return a file with the preset of its format, `TABLE` if no format fits.
+    """Return the file together with the known format that fits it, the generic `TABLE` if none does.
 
     Args:
         path: the file.
@@ -464,7 +464,7 @@ TABLE = Preset(name="table", reads="a table", when=(), question=(), score=())
 
 
 def _with_format(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]) -> Recognised | None:
-    """Return the file with this format, or None if it has another format."""
+    """Return the file together with this format if it fits, else None."""
     if whole is not None:
         file = whole if isinstance(whole, dict) else {}
         rows = whole if isinstance(whole, list) else _list_at(whole, preset.rows)
@@ -490,7 +490,7 @@ OURS = ("question", "model", "task", "repeat", "cluster")
 
 
 def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
-    """Return the rows at the first of these places of a document that has any, None if none has."""
+    """Return the rows at the first of these paths of a JSON document that has any, None if none has."""
     for place in places:
         rows: list[Any] = []
         for path in place.split(" + "):
@@ -505,14 +505,14 @@ def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:
 
 
 def _rows_keyed(value: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of an object keyed by question, without entries between them that are about all."""
+    """Return rows of an object that maps question names to answers, without plain values such as totals."""
     rows = list(keyed_rows(value))
     told = [row for row in rows if not (VALUE in row and isinstance(row[VALUE], (str, int, float, type(None))))]
     return told or rows
 
 
 def _is_empty_at(whole: Any, place: str) -> bool:
-    """Return True if the document has an empty list or object at a key path, or at one of several joined by " + "."""
+    """Return True if a JSON document has an empty list or object at a path (or one of several joined by " + ")."""
     for path in place.split(" + "):
         value = object_at(whole, path) if path.endswith(ANY) else getter(path)(whole)
         if isinstance(value, (list, dict)) and not value:
@@ -525,18 +525,18 @@ def _ways(spec: str) -> list[str]:
 
 
 def of_file(spec: str) -> Getter:
-    """Return a function from a file to the value at the part of a path after `@`."""
+    """Return a function that takes the facts of the file and returns the value at the path's part after `@`."""
     return getter(" | ".join(way[1:] for way in _ways(spec) if way.startswith(OF_FILE)))
 
 
 def of_row(spec: str) -> Getter | None:
-    """Return a function from a row to the value at a path, or None if only the file has the value."""
+    """Return a function that takes a row and returns the value at a path, None if only the file has it."""
     ways = [way for way in _ways(spec) if way and not way.startswith(OF_FILE)]
     return getter(" | ".join(ways)) if ways else None
 
 
 def rendered(template: str, **values: Any) -> float | None:
-    """Return the number that a template gives, None if a value is missing or the text is no number."""
+    """Fill a template with values and return the result as a number, None if missing or not a number."""
     try:
         return float(labeller(UserSpec(template))(values))
     except (FinalError, ValueError):

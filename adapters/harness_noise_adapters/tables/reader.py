@@ -92,18 +92,18 @@ class FileReader:
         self.notes = [Note("read_as", f"{self.path.name}: read as {preset.name}")]
 
     def of(self, spec: str) -> Getter | None:
-        """Return a function from a row to the value at a path, or None if rows do not have it."""
+        """Return a function from a row to the value at a path, or None if the path is only of the file."""
         return of_row(spec)
 
     def cells(self, spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
-        """Return a function from many rows to the values at a path."""
+        """Return a function from a batch of rows to the list of their values at a path."""
         return column(spec, get)
 
     def _of_file(self, get: Getter, row: Record) -> Any:
         return get(self.source.file)
 
     def _key(self, preset: Preset) -> tuple[Callable[[Record], str | None], Callable[[Block], Sequence[Any]]]:
-        """Return a function from a row to its question's name, and one from many rows to the question cells."""
+        """Return two functions that name questions: from one row to its name, and from many rows to their names."""
         gets = [getter(path) for path in preset.question]
         if len(gets) == 1:
             return (lambda row: cell_text(gets[0](row))), column(preset.question[0], gets[0])
@@ -121,7 +121,7 @@ class FileReader:
         return key, lambda block: list(map(key, block.rows))
 
     def names_read(self) -> Sequence[str]:
-        """Return the names of the row fields that are read, empty if all of them may be."""
+        """Return the only row fields that need decoding, an empty sequence if any field may be needed."""
         preset, options = self.preset, self.options
         if self.cluster or self.text or preset.known_by or options.fields or options.factors or options.usage:
             return ()
@@ -133,11 +133,11 @@ class FileReader:
         return sorted({path.partition(".")[0] for path in paths if path and path[0] != "@"}) if plain else ()
 
     def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:
-        """Yield the rows, many at a time. `names` are the only ones wanted of each."""
+        """Yield the file's rows in batches, decoded only for the fields `names` if these are given."""
         return self.source.blocks(names)
 
     def read(self) -> list[Run]:
-        """Return the models of the file, one Run each."""
+        """Read the whole file and return one Run (all scores of one model) for each model."""
         with uncollected():
             for block in self.blocks(self.names_read()):
                 if len(block):
@@ -151,11 +151,11 @@ class FileReader:
         return [self._run(model, tables) for model in dict.fromkeys(model for model, *_ in tables)]
 
     def finish(self, tables: Mapping[Table, Answered]) -> None:
-        """Decide what needs all rows. Only subclasses have something to decide here."""
+        """Do what needs all rows once they are read: nothing here, subclasses override it."""
 
     # rows
     def add(self, block: Block) -> None:
-        """Add a block of rows to the collected answers."""
+        """Read the scores of a batch of rows and add them to the collected answers."""
         for line, row in block if self.known_by else ():
             if all(is_empty(get(row)) for get in self.known_by):
                 raise InputError(f"{self.path}, entry {line}: {self.preset.advice} ({parameter('columns', _LIKE)})")
@@ -171,7 +171,7 @@ class FileReader:
             self.put(block, codes, *self._joined(found))
 
     def causes_of(self, block: Block) -> IntArray:
-        """Return (rows,) the number of the cause that explains a row's missing score, −1 for none.
+        """Return for each row the number of the first cause that explains a missing score, −1 for none.
 
         The first cause that fits counts.
         """
@@ -189,7 +189,7 @@ class FileReader:
         return causes
 
     def lost_of(self, block: Block, causes: IntArray, covered: BoolArray) -> list[tuple[Record, int, int]]:
-        """Return (row, line, cause number) of the rows that no rule reads a score from.
+        """Return (row, line number, cause number) of failed rows from which no rule reads any score.
 
         Their metrics are known only when all rows are.
         """
@@ -199,7 +199,7 @@ class FileReader:
         return [(block.rows[i], block.lines[i], int(causes[i])) for i in lost]
 
     def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
-        """Return the code numbers of the rows' questions, models, tasks, metrics, scorers and repeats."""
+        """Return for each row the whole numbers that stand for its question, model, task, metric, scorer and repeat."""
         out = {"question": self._names_in("question", block, self.questions(block))}
         self.require_question(block, out["question"], covered)
         for name in TOLD:
@@ -211,7 +211,7 @@ class FileReader:
         return out
 
     def _names_in(self, name: str, block: Block, cells: Sequence[Any]) -> IntArray:
-        """Return the code numbers of names (of questions, models, …) in cells.
+        """Return the whole numbers that stand for the names in cells. Raise an error if a name was rounded.
 
         Raises:
             InputError: a name was rounded.
@@ -221,14 +221,14 @@ class FileReader:
         return self.names[name].codes(cells)
 
     def require_question(self, block: Block, codes: IntArray, rows: BoolArray) -> None:
-        """Refuse rows that do not say their question."""
+        """Raise an error if any of the marked rows does not say which question it answers."""
         bare = np.flatnonzero((codes < 0) & rows)
         if bare.size:
             names = " or ".join(map(repr, self.preset.question))
             raise InputError(f"{self.path}, line {block.lines[bare[0]]}: no {names}: which question is it?")
 
     def _joined(self, found: Sequence[Found]) -> tuple[Found, IntArray]:
-        """Return the scores that all rules found, ordered by row, with the rule number of each score."""
+        """Merge the scores that several rules read, in row order, and return them with each score's rule number."""
         if len(found) == 1:
             return found[0], np.zeros(len(found[0].rows), dtype=np.intp)
         rules = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
@@ -249,7 +249,7 @@ class FileReader:
         ), rules[order]
 
     def put(self, block: Block, codes: dict[str, IntArray], found: Found, rules: IntArray) -> None:
-        """Add found scores to the frame, with the code numbers of their rows."""
+        """Add read scores to the collected answers, with model, task and question numbers of their rows."""
         rows, values = found.rows, found.values
         answers = {name: column[rows] for name, column in codes.items()}
         metrics = self.names["metric"]
@@ -279,7 +279,7 @@ class FileReader:
         values: list[Any],
         causes: IntArray,
     ) -> None:
-        """Add answers to the frame, reading their scores from cells."""
+        """Convert cells to scores and add these answers to the collection, with causes for missing ones."""
         for number, cause in enumerate(self.causes):
             mine = np.flatnonzero(causes == number)
             if cause.if_empty:
@@ -296,7 +296,7 @@ class FileReader:
     def numbers(
         self, values: Sequence[Any], lines: IntArray, rules: IntArray, answers: Mapping[str, IntArray]
     ) -> FloatArray:
-        """Return the scores of cells, NaN for a cell that is not a score."""
+        """Return the scores of cells as floats, NaN for a cell that is empty or no score."""
         if (numbers := numbers_of(values)) is not None and not is_infinite(numbers):
             return numbers
         kinds, known = {*map(type, values)}, self.scores_of
@@ -322,7 +322,7 @@ class FileReader:
             return None
 
     def _note_odd(self, key: tuple[int, ...], value: Any, line: int, rule: Rule) -> None:
-        """Remember a cell that is not a score. The refusal of the file lists some of them."""
+        """Remember a cell that is not a score, for the error message that lists such cells."""
         odd, shown = self.frame.odd[key], repr(value)[:200]
         if shown in odd or len(odd) > MOST_ODD:
             return
@@ -345,7 +345,7 @@ class FileReader:
         causes: IntArray,
         lines: IntArray,
     ) -> None:
-        """Collect what the user asks for besides the scores: words, clusters, fields, usage and factors."""
+        """Collect what the user asks for besides scores: question texts, clusters, fields, usage and factors."""
         if self.text is not None:
             self._note_words(block, answers, rows)
         options = self.options
@@ -373,7 +373,7 @@ class FileReader:
     def _usages(
         self, block: Block, rows: Sequence[int], lines: Sequence[int], causes: Sequence[int]
     ) -> list[dict[str, Any]]:
-        """Return what was measured of some answers."""
+        """Return what each of some answers used (tokens, time and so on), one dictionary an answer."""
         names, said = self.options.usage, [self.causes[cause].cause if cause >= 0 else "" for cause in causes]
         if any("." in name for name in names if name not in block.cells):  # perhaps a field inside another
             told = zip(rows, lines, said, strict=True)
@@ -382,7 +382,7 @@ class FileReader:
         return usages(cells, len(rows), names, self.path, lines, said)
 
     def _note_words(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> None:
-        """Note the words of questions that have not come before."""
+        """Store hashes of question text and target for each question not seen before."""
         assert self.text is not None
         words_of, texts = self.frame.words, self.frame.texts
         known = zip(*(answers[name].tolist() for name in ("model", "task", "question")), strict=True)
@@ -398,11 +398,11 @@ class FileReader:
 
     @property
     def shown(self) -> bool:
-        """True if a question is shown by its first words, because its name is a hash."""
+        """True if a question's name is only a hash, so that its first words are shown instead."""
         return len(self.preset.question) > 1
 
     def _clusters(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> IntArray:
-        """Return the cluster code numbers of rows, and note the fields that contain the clusters."""
+        """Return the cluster numbers of rows, and note which fields each contain whole clusters."""
         assert self.cluster is not None
         some = block if len(rows) == len(block) and (np.diff(rows) == 1).all() else block.at(rows.tolist())
         tasks = self.tasks_of(answers["task"])
@@ -416,12 +416,12 @@ class FileReader:
         return codes
 
     def tasks_of(self, codes: IntArray) -> list[str]:
-        """Return the names of tasks with these numbers."""
+        """Return the task names that these numbers stand for, the file's own task for −1."""
         own = cell_text(of_file(self.preset.task)(self.source.file)) or self.preset.name
         return [text or own for text in self.names["task"].of(codes)]
 
     def _add_lost(self) -> None:
-        """Let rows without any score be missing answers under all metrics of their model and task."""
+        """Add failed rows without any score as missing answers under all metrics of their model and task."""
         lost = Block([line for _, line, _ in self.lost], [row for row, _, _ in self.lost])
         causes = np.array([cause for *_, cause in self.lost])
         codes = self.codes(lost, np.ones(len(lost), dtype=bool))
@@ -449,7 +449,7 @@ class FileReader:
                 self.fill(lost, answers, picked, rules, [None] * len(rows), causes[picked])
 
     def called(self, model: str) -> str:
-        """Return the run's name: the model in the rows or the file, else the file's name."""
+        """Return the name of a run: the given model, else the file's model, else the file's name."""
         return model or cell_text(of_file(self.preset.model)(self.source.file)) or stem(self.path)
 
     def _run(self, model: str, tables: Mapping[Table, Answered]) -> Run:
@@ -479,7 +479,7 @@ class FileReader:
         return replace(run, skipped=tuple(skipped), notes=tuple(notes))
 
     def scores(self, model: str, key: Key, cells: Answered, notes: list[Note]) -> Scores:
-        """Return the scores of one metric. What is left out is added to `notes`."""
+        """Return the scores of one model, task and metric. What is left out is added to `notes`."""
         preset, rule, options = self.preset, cells.rule, self.options
         conditions = cells.by_condition() if "condition" in self.columns_of else 0
         repeated = len(cells.values) > len(cells.keys)
@@ -512,7 +512,7 @@ class FileReader:
         return drop_other_native(part)
 
     def _labels(self, cells: Answered) -> list[str | None]:
-        """Return the cluster of each question, None for a question without one.
+        """Return the cluster of each question, None without one. Raise an error if a named column has gaps.
 
         Raises:
             InputError: a question is in two clusters, or in none of a column that the user named.
@@ -524,7 +524,7 @@ class FileReader:
         return labels
 
     def repeats_named(self, cells: Answered, conditions: int) -> str | None:
-        """Return the cause that the repeats of all questions share, or None if none is known."""
+        """Return the cause that all repeats share (`seed`, `prompt`), None if unknown."""
         shared = self.preset.condition if conditions > 1 else self.preset.repeat if self.preset.shared_repeats else ""
         return shared.partition(" | ")[0] or None
 
@@ -544,11 +544,11 @@ class FileReader:
         )
 
     def documents(self, keys: Sequence[str]) -> TextSource | None:
-        """Return the source of the questions' words, or None if they are read already or unknown."""
+        """Return the source to read question texts from later: None here, subclasses may override it."""
         return None
 
     def are_of(self, block: Block, key: Sequence[str]) -> BoolArray:
-        """Return (rows,) True for rows of this model, task, metric and scorer."""
+        """Return for each row True if it belongs to this model, task, metric and scorer."""
         out = np.ones(len(block), dtype=bool)
         for name, wanted in zip(TOLD, key, strict=True):
             if (get := self.columns_of.get(name)) is not None:

@@ -51,7 +51,7 @@ class Rule:
 
     @classmethod
     def of(cls, path: ScorePath, causes: list[Cause], label: tuple[str, str] | None = None) -> Rule:
-        """Return the rule of a path, and add its causes of missing scores to `causes`."""
+        """Make the rule that reads the score at a path, and append its causes of missing scores to `causes`."""
         if "{{" not in path.path:
             get = None if "*" in path.path else getter(path.path)
         else:
@@ -72,19 +72,19 @@ class Rule:
 
     @classmethod
     def of_column(cls, name: str, path: ScorePath, label: tuple[str, str] | None = None) -> Rule:
-        """Return the rule of a column, whatever signs there are in its name."""
+        """Make the rule that reads scores from the column with exactly this name, even with `.` or `*` in it."""
         metric = label[1] if label is not None and label[0] == "metric" else "score"
         get: Getter = lambda row: row.get(name)  # noqa: E731
         return cls(path, None, get, lambda block: block.column(name), getter(""), metric, [], label)
 
     def covers(self, block: Block) -> BoolArray:
-        """Return (n,) True where the rule applies to a row."""
+        """Return for each row True if this rule reads a score from it."""
         if self.applies is None:
             return np.ones(len(block), dtype=bool)
         return np.fromiter(map(self.applies, block.rows), bool, len(block))
 
     def found(self, block: Block, causes: IntArray, covered: BoolArray) -> Found:
-        """Return the scores that the rule finds in the covered rows.
+        """Return the scores that this rule reads in the covered rows, with causes for missing ones.
 
         `causes` are the causes of missing scores of all rows.
         """
@@ -102,12 +102,12 @@ class Rule:
         return Found(np.repeat(rows, sizes), [value for each in lists for value in each], np.repeat(causes, sizes))
 
     def is_metric(self, name: str) -> bool:
-        """Return True if a name that `*` matched is a metric to read."""
+        """Return True if a name that the path's `*` matched is a metric to read, not one to leave out."""
         taken = not self.path.take or any(fnmatchcase(name, glob) for glob in self.path.take)
         return taken and not any(fnmatchcase(name, glob) for glob in self.path.leave_out)
 
     def _spread(self, block: Block, causes: IntArray, rows: IntArray) -> Found:
-        """Return the scores at all matches of the path's `*` in these rows."""
+        """Return the scores at all matches of the path's `*` in these rows, each with its metric name."""
         places, metrics, values, why = [], [], [], []
         for place in rows.tolist():
             for name, holder, value in spread(self.path.path, block.rows[place]):
@@ -135,7 +135,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _number_in(text: Any) -> Any:
-    """Return a rendered text as a number, as it is if it is no number, None if it is empty."""
+    """Return a template's result as a float, None if empty, unchanged if it is no number."""
     with suppress(TypeError, ValueError):
         return float(text)
     return text or None

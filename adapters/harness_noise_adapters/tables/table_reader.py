@@ -38,7 +38,7 @@ PLACES = ("@file", "@folder")
 
 
 def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, str]) -> TableReader:
-    """Return the reader of a table, by the columns that its first rows show."""
+    """Return the reader of a table without known format, after deciding from its first rows what columns hold."""
     path, blocks = source.path, source.blocks()
     first: list[Block] = []
     n = 0
@@ -76,7 +76,7 @@ def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, 
 
 
 def header_of(head: Block) -> Record | None:
-    """Return a file's first line if that line is about the file, not about an answer, else None.
+    """Return a file's first row if it describes the file (no field shared with later rows), else None.
 
     It shares no name with the lines that follow."""
     if head.cells:
@@ -90,7 +90,7 @@ _TOTALS = ("total_count", "total", "n_total", "num_total", "count")
 
 
 def check_whole(path: Path | Rows, header: Record, n: int, *, at_least: bool = False) -> None:
-    """Refuse a file whose first line counts more answers than follow.
+    """Raise an error if a file's first line promises more answers than there are rows.
 
     Raises:
         RefuseError: only a part of the answers is there.
@@ -176,7 +176,7 @@ class TableReader(FileReader):
         return super().called(model)
 
     def _require(self, name: str, block: Block, codes: IntArray) -> None:
-        """Refuse rows that leave a column empty which tells answers apart."""
+        """Raise an error if a column that tells answers apart (model, task, repeat) is empty in some row."""
         empty = np.flatnonzero(codes < 0)
         if empty.size:
             named = self.columns.names[name]
@@ -219,11 +219,11 @@ class TableReader(FileReader):
 
     @property
     def tells_answers(self) -> bool:
-        """True if a column holds the model's answers, so that equal answers are known."""
+        """True if a column holds the model's answers, so that identical answers can be counted."""
         return bool(self.columns.answer) and not self.columns.wide and self.columns.count is None
 
     def _answered(self, block: Block) -> HashArray:
-        """Return (rows,) hashes of the model's answer with the right answer, 0 for a row without an answer."""
+        """Return for each row a hash of the model's answer with the right answer, 0 without an answer."""
         names = Names()
         answer, target = (
             names.codes(block.column(name)) if name else np.full(len(block), -1)
@@ -236,7 +236,7 @@ class TableReader(FileReader):
         return np.array(hashes, dtype=np.uint64)[inverse.reshape(-1)]
 
     def _numbered(self, block: Block, rows: IntArray) -> list[Any]:
-        """Return numbers that stand for rows that count right answers, until all rows are read.
+        """Store each row's (right, total) counts and return their indices as stand-ins for scores.
 
         `_counted` makes as many answers at the end.
         """
@@ -249,7 +249,7 @@ class TableReader(FileReader):
         return [float(number) for number in range(start, len(self.right))]
 
     def _count(self, n: int, line: int) -> None:
-        """Add a row's count of answers to the total, and refuse too many of them."""
+        """Add a row's count of answers to the total, and raise an error if the total gets too large."""
         self.n_counted += n
         if self.n_counted > MOST_COUNTED:
             raise InputError(
@@ -281,7 +281,7 @@ class TableReader(FileReader):
         return replace(part, values=self._counted(part.values), bounds=(0.0, 1.0), asked=None, repeat_names=None)
 
     def _counted(self, numbers: FloatArray) -> FloatArray:
-        """Return (n, K) scores of single answers from (n, R) numbers of rows that count answers, NaN for none."""
+        """Turn counts of right answers into a (questions, answers) array of 0/1 scores, padded with NaN."""
         there = ~np.isnan(numbers)
         rows = np.where(there, numbers, 0).astype(np.intp)
         right, n = (np.where(there, np.array(column)[rows], 0) for column in (self.right, self.of_how_many))
@@ -307,7 +307,7 @@ class TableReader(FileReader):
 
 
 def _lists(values: Sequence[Any]) -> list[list[Any]] | None:
-    """Return a list of scores for each cell, None if no cell lists several."""
+    """Return for each cell its list of scores, None if no cell lists several."""
     kinds = {*map(type, values)}
     texts = {*values} if kinds <= {str} else {value for value in values if type(value) is str}
     if list not in kinds and not any(text.lstrip()[:1] == "[" for text in texts):

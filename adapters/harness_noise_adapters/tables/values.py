@@ -20,7 +20,7 @@ from .opening import Rows
 
 
 def cell_text(value: Any) -> str | None:
-    """Return a cell as a key, None if it is empty. 1.0 of a float column is "1"."""
+    """Return a cell as trimmed text, None if empty. The float 1.0 becomes "1"."""
     if isinstance(value, str):
         text = value.strip()
         if not text.isascii():  # a file or a data frame cannot hold a lone surrogate
@@ -34,7 +34,7 @@ def cell_text(value: Any) -> str | None:
 
 
 def rounded_key(cells: Sequence[Any]) -> Any:
-    """Return the first cell that is a float too large to be exact, None if there is none.
+    """Return the first cell that is a float too large to hold a whole id exactly, None if there is none.
 
     A decoder makes one of a whole number of more than 64 bits, and a table in memory of any column with a gap.
     """
@@ -48,7 +48,7 @@ class NoScoreError(InputError):
 
 
 def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
-    """Return a score: a number, a truth value, the word of a verdict, or NaN for an empty cell."""
+    """Return a cell's score as a float (number, boolean or verdict word), NaN if empty. Raise an error otherwise."""
     number = number_of(value, score_of_text)
     if number is None or abs(number) > HUGE:
         shown = repr(value) if len(repr(value)) <= _SHOWN else f"{repr(value)[:_SHOWN]}…"
@@ -60,13 +60,13 @@ def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
 
 
 def score_of_text(text: str) -> float | None:
-    """Return the score of a text: a number or the word of a verdict. NaN if the cell is empty, None for other words."""
+    """Return the score that a text stands for: number or verdict word, NaN if empty, None for other words."""
     plain = text.strip().lower()
     return math.nan if plain in MISSING else VERDICTS[plain] if plain in VERDICTS else numeral(plain)
 
 
 def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:
-    """Return the error that lists the cells that are not scores."""
+    """Return the error that lists the cells that could not be read as scores."""
     first, *others = odd.values()
     if not others:
         return first
@@ -75,7 +75,7 @@ def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:
 
 
 def answers_of(value: Any) -> list[Any] | None:
-    """Return the scores that one cell lists, in JSON or as Python writes them, or None if it is not a list."""
+    """Return the list of scores that one cell holds, as JSON or Python text, None if it is no list."""
     if isinstance(value, str):
         if not value.lstrip().startswith("["):
             return None

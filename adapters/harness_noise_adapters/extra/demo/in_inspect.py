@@ -29,7 +29,7 @@ def word_problems() -> Task:
 
 
 def write_task(folder: Path) -> Path:
-    """Write the task's file for `inspect eval`, and return its path."""
+    """Write the demonstration's Inspect task file into a folder, and return the file's path."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "word_problems.py"
     path.write_text(TASK, encoding="utf-8")
@@ -37,7 +37,7 @@ def write_task(folder: Path) -> Path:
 
 
 def benchmark() -> Task:
-    """Return the benchmark as an Inspect task. Its solver answers by chance, see `SimulatedModel`."""
+    """Build the demonstration's Inspect task of word problems, answered by a simulated model, not a real one."""
     from inspect_ai import Task
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ModelOutput
@@ -65,14 +65,14 @@ def benchmark() -> Task:
 
 
 def installed() -> bool:
-    """Return True if Inspect can be imported."""
+    """Return True if the package inspect_ai is installed."""
     return find_spec("inspect_ai") is not None
 
 
 def run_models(
     models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5
 ) -> list[Path]:
-    """Return one Inspect eval per model with the flag on. Returns their logs in the order of `models`.
+    """Run `inspect eval` on the demonstration for all models and return the log files, in the models' order.
 
     `show` is told the command that does the same from a shell.
     """

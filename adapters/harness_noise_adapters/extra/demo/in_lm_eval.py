@@ -56,7 +56,7 @@ SIMULATED = (
 
 
 def write_task(folder: Path) -> Path:
-    """Write the task's YAML and data, for `--include_path`."""
+    """Write the demonstration's lm-eval task (YAML and data) into a folder for `--include_path`, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "word_problems.jsonl"
     lines = [
@@ -69,7 +69,7 @@ def write_task(folder: Path) -> Path:
 
 
 def prepare(arguments: Sequence[str]) -> None:
-    """Make the simulated models known to a command of lm-eval that names them, as the demonstration prints it.
+    """Register the simulated models with lm-eval before a command runs. Raise an error for any other task.
 
     Raises:
         InputError: it runs another task.
@@ -80,7 +80,7 @@ def prepare(arguments: Sequence[str]) -> None:
 
 
 def register() -> None:
-    """Make the simulated models known to lm-eval, as `--model simulated --model_args model=…`."""
+    """Register the simulated models with lm-eval, as `--model simulated --model_args model=…`."""
     from lm_eval.api.model import LM
     from lm_eval.api.registry import MODEL_REGISTRY, register_model
 
@@ -117,17 +117,17 @@ def register() -> None:
 
 
 def installed() -> bool:
-    """Return True if lm-eval can be imported."""
+    """Return True if the package lm_eval is installed."""
     return find_spec("lm_eval") is not None
 
 
 def run_models(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None]) -> list[Path]:
-    """Run lm-eval once for each model. Return the folders of their output."""
+    """Run lm-eval on the demonstration once for each model, and return the output folders."""
     return [run(model, out, show) for model in models]
 
 
 def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], against: Path | None = None) -> Path:
-    """Run lm-eval once with the flag on, five answers per question.
+    """Run lm-eval on the demonstration with one model, five answers a question, and return the output folder.
 
     Args:
         model: who answers.

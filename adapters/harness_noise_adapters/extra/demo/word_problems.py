@@ -70,7 +70,7 @@ class Problem:
 
 @cache
 def problems(instances: int = 10) -> tuple[Problem, ...]:
-    """Return the benchmark, the same every time."""
+    """Return the demonstration's word problems, from fixed random seeds and so always the same."""
     out = []
     for template, text, solve in TEMPLATES:
         random = Random(f"harness-noise {template}")
@@ -95,13 +95,13 @@ class SimulatedModel:
     """Log-odds of solving an average problem."""
 
     def probability(self, problem: Problem) -> float:
-        """Return the chance that one answer is right."""
+        """Return the chance that the simulated model answers a problem right, 0 to 1."""
         odds = self.skill + 1.6 * _normal(problem.template) + 0.7 * _normal(problem.id)
         odds += 0.6 * _normal(f"{self.name} {problem.template}")
         return float(1 / (1 + 2.718281828459045**-odds))
 
     def answer(self, problem: Problem, draw: int | str) -> str:
-        """Return the text of one answer. Another `draw` gives another, independent answer."""
+        """Return the simulated model's text for a problem. Each value of `draw` gives a fresh random answer."""
         random = Random(f"{self.name} {problem.id} {draw}")
         right = random.random() < self.probability(problem)
         value = problem.answer if right else problem.answer + random.choice((-10, -2, -1, 1, 2, 10))
@@ -109,7 +109,7 @@ class SimulatedModel:
 
 
 def _normal(key: str) -> float:
-    """Return a standard normal number that belongs to a name."""
+    """Return a standard normal random number seeded by a text, always the same for the same text."""
     return Random(hashlib.blake2b(key.encode()).digest()).gauss(0, 1)
 
 

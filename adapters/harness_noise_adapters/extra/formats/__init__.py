@@ -39,16 +39,16 @@ class Format:
 
     @property
     def about(self) -> str:
-        """What is read."""
+        """Short phrase for what this format reads, shown to users."""
         return str(self._adapter.about)
 
     @property
     def owns_folders(self) -> bool:
-        """True if its folders have no other adapter's runs."""
+        """True if folders of this format hold no other format's files, so that the search stops there."""
         return getattr(self._adapter, "owns_folders", False)
 
     def sniff(self, path: Path) -> bool:
-        """Return True if the format's module recognises the place.
+        """Return True if a path looks like this format, by file name and first bytes, then by the format's module.
 
         The module is asked only about what may be of the format.
         """

@@ -35,7 +35,7 @@ class HarborAdapter(ReadOnly):
     instead = "its plugin `noise` writes a noise.json"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a Harbor job, a trial, or the result.json of either.
+        """Return True if a path is a Harbor job or trial folder, or the result.json of one.
 
         A killed job has only the results of its trials."""
         if path.name == RESULT or not path.is_dir():
@@ -44,7 +44,7 @@ class HarborAdapter(ReadOnly):
 
     @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return one Run for each agent, its version, model and settings."""
+        """Read a Harbor job into one Run for each combination of agent, version, model and settings."""
         folder = path.parent if path.is_file() else path
         trials, job, notes = _trials(folder, options)
         auto = {trial["source"]: "repository" for trial in trials}
@@ -76,7 +76,7 @@ def _kind(path: Path) -> str:
 
 
 def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[Note]]:
-    """Return the trials of a folder, the job's own facts, and notes on trials that cannot be read."""
+    """Read a folder's trials and return (trials, the job's data, notes on unreadable trials)."""
     kind = _kind(folder / RESULT)
     job, trials, notes, unfinished = None, [], list[Note](), 0
     for name in sorted(child.name for child in folder.iterdir()):
@@ -105,7 +105,7 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
 
 
 def _native(job: Any, group: list[dict[str, Any]], name: str, *, alone: bool) -> float | None:
-    """Return the job's own mean of a reward, in which a trial without reward counts as 0.
+    """Return Harbor's own mean of a reward (missing counts as 0), None if unknown or not comparable.
 
     A single reward is called mean.
 

@@ -31,11 +31,11 @@ class NoisePlugin:
         self.folder: Path | None = None
 
     async def on_job_start(self, job: Any) -> None:
-        """Note where the job writes."""
+        """Remember the folder that a starting Harbor job writes to."""
         self.folder = Path(job.job_dir)
 
     async def on_job_end(self, job_result: Any) -> None:
-        """Write the noise of what the job has written."""
+        """Analyze the finished job's folder and write and print its error bars. Failures are only logged."""
         try:
             await asyncio.to_thread(self._write)
         except Exception:

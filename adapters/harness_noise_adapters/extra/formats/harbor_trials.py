@@ -34,7 +34,7 @@ HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
 
 
 def read_trial(path: Path) -> dict[str, Any]:
-    """Return the fields of one answer."""
+    """Read one trial's result file into a dictionary of task, agent, model, rewards, error and costs."""
     data = document(path, DAMAGED, dict)
     info: Any = data.get("agent_info")
     rewards = field(data.get("verifier_result"), "rewards")
@@ -69,7 +69,7 @@ def read_trial(path: Path) -> dict[str, Any]:
 
 
 def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
-    """Return a trial's usage, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
+    """Return a trial's token counts, cost and duration in seconds, as far as the file gives them."""
     out: dict[str, float] = {}
     contexts = [used] if (used := data.get("agent_result")) else [field(step, "agent_result") for step in steps]
     for context in contexts:
@@ -83,7 +83,7 @@ def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
 
 
 def _settings(kwargs: Any, version: Any, task: str) -> str:
-    """Return an agent's settings for its name, without words that may be a secret, long ones as a hash.
+    """Return an agent's settings as text for the run's name, with secrets left out and long values hashed.
 
     A setting that names the task (an id of the trial) is that of the agent for every task.
     """

@@ -38,13 +38,13 @@ class HelmAdapter(ReadOnly):
     owns_folders = True
 
     def sniff(self, path: Path) -> bool:
-        """Return True for the folder of a run, or one of its two files."""
+        """Return True if a path is a HELM run folder, or one of its two result files."""
         folder = path.parent if path.name in (SPEC, STATS) else path
         return (folder / STATS).is_file() and (folder / SPEC).is_file()
 
     @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return one Run."""
+        """Read a HELM run folder into one Run: all per-instance scores of its model and scenario."""
         folder = path.parent if path.is_file() else path
         spec, stats = document(folder / SPEC, DAMAGED), folder / STATS
         name, model = field(spec, "name"), field(spec, "adapter_spec", "model")
@@ -79,7 +79,7 @@ adapter = HelmAdapter()
 
 
 def _metrics(stats: list[Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield name, part and statistics of every metric of an instance."""
+    """Yield (metric name, data split, statistics) of each metric of one instance."""
     for stat in stats:
         try:
             name = stat["name"]
@@ -96,7 +96,7 @@ def _is_metric(name: object) -> bool:
 
 
 def _split(name: dict[str, Any]) -> str:
-    """Return the name of the part of the instances that a mean is of, "" for the whole test split."""
+    """Return the name of the data split that a statistic covers, an empty text for the whole test split."""
     return ", ".join(str(part) for part in (name.get("split"), name.get("sub_split")) if part not in (None, "test"))
 
 
@@ -105,7 +105,7 @@ def _named(task: str, split: str) -> str:
 
 
 def _perturbation(row: Any) -> str:
-    """Return the name of an instance's perturbation with its settings, "none" for an unchanged instance."""
+    """Return the name of an instance's perturbation with its settings, "none" if unchanged."""
     perturbation = field(row, "perturbation")
     if not isinstance(perturbation, dict) or not perturbation:
         return "none"
@@ -114,5 +114,5 @@ def _perturbation(row: Any) -> str:
 
 
 def _list(path: Path) -> Iterable[Any]:
-    """Return the items of a file, none if there is no such file."""
+    """Yield the items of a JSON list file, nothing if the file does not exist."""
     return items(path, DAMAGED) if path.is_file() else ()

@@ -34,14 +34,14 @@ class LightevalAdapter(ReadOnly):
     about = "lighteval details (details_TASK_DATE.parquet), read only"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a file named like lighteval's details, a folder of such files, or their output folder."""
+        """Return True if a path is a lighteval details file, or a folder that contains some."""
         if path.is_dir():
             below = (path / "details").rglob("details_*.parquet") if (path / "details").is_dir() else path.iterdir()
             return any(FILE.fullmatch(child.name) and child.is_file() for child in below)
         return FILE.fullmatch(path.name) is not None
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return one Run for each model and date."""
+        """Read lighteval details files into one Run for each model and date."""
         runs: dict[tuple[Path, str], list[Path]] = defaultdict(list)
         for file in sorted(path.rglob("details_*.parquet")) if path.is_dir() else [path]:
             if (match := FILE.fullmatch(file.name)) and file.is_file() and is_inside(file):
@@ -60,7 +60,7 @@ adapter = LightevalAdapter()
 
 
 def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadOptions) -> Run:
-    """Return the answers of one model on one date, with lighteval's own means of them."""
+    """Read the details files of one model and date into a Run, with lighteval's own means."""
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
         _add(answers, file)
@@ -75,7 +75,7 @@ def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadO
 
 
 def _add(answers: Answers, file: Path) -> None:
-    """Add the answers of one task."""
+    """Read the answers of one task from a details file and add them to `answers`."""
     answers.file = file
     refuse_pointer(file)
     task, number = FILE.sub(r"\1", file.name), 0
@@ -96,7 +96,7 @@ def _add(answers: Answers, file: Path) -> None:
 
 
 def _describe(answers: Answers, path: Path, model: str) -> str:
-    """Add lighteval's own means to the answers. Return the model's name as the results give it."""
+    """Add lighteval's own means from its results file to `answers`, and return the model's full name."""
     data = document(path, DAMAGED)
     results = field(data, "results")
     for key, values in results.items() if isinstance(results, dict) else ():

@@ -63,7 +63,7 @@ class SweBenchAdapter(ReadOnly):
     about = "SWE-bench run reports (MODEL.RUN.json), folders of instance reports and submissions, read only"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a SWE-bench report (by its first bytes), a submission, or a folder of instance reports."""
+        """Return True if a path is a SWE-bench report, a submission folder, or a folder of instance reports."""
         if path.is_dir():
             if (path / "results" / DETAILS).is_file() or _is_submission(path / "results" / LISTS):
                 return True
@@ -74,7 +74,7 @@ class SweBenchAdapter(ReadOnly):
         return listed or pro or path.name == DETAILS or _is_submission(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return one Run. The model is in the file's name, or is the folder's."""
+        """Read a SWE-bench report or folder into one Run: whether each instance was resolved."""
         file = path / "results" / DETAILS if (path / "results").is_dir() else path
         if not file.exists() or (_is_submission(file) and "generated" not in document(file, DAMAGED, dict)):
             raise InputError(
@@ -105,7 +105,7 @@ def _is_submission(path: Path) -> bool:
 
 
 def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]:
-    """Return the outcomes in a file and the harness's own rate of solved instances. Add notes on what is not read."""
+    """Return (instance → outcome, own rate of resolved instances or None) from a report. Add notes on gaps."""
     data = document(path, DAMAGED, dict)
     if "no_generation" in data:
         return _read_first_version(path, data)
@@ -131,7 +131,7 @@ def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]
 
 
 def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
-    """Return the outcomes of a report of SWE-bench 1. All that was generated, or was not, was tried."""
+    """Return (instance → outcome, rate of resolved instances) from a report of SWE-bench version 1."""
     names = ("generated", *_LOST_IN_ONE, "resolved")
     lists = {name: data.get(name) or [] for name in names}
     if not all(isinstance(ids, list) and all(isinstance(key, str) for key in ids) for ids in lists.values()):
@@ -149,7 +149,7 @@ def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
 
 
 def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | None]:
-    """Return the outcomes of a folder with one folder for each instance. An instance without a report is an error."""
+    """Return (instance → outcome, None) from a folder with one report an instance. A missing report is an error."""
     outcomes: Outcomes = {}
     for child in sorted(child for child in folder.iterdir() if child.is_dir() and child.name[:1] not in "._"):
         if not is_inside(child / REPORT):  # a note says so
@@ -167,7 +167,7 @@ def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | Non
 
 
 def _solved(path: Path, key: str, report: Any) -> dict[str, Any]:
-    """Return the outcome of an instance that says whether it is solved, with its numbers."""
+    """Return one instance's outcome, `resolved` or `unresolved`, with the numbers in its report."""
     said = report if isinstance(report, dict) else {"resolved": report}
     if not isinstance(solved := said.get("resolved"), bool):
         raise InputError(f"{path}: {key[:80]!r} does not say whether it is resolved{DAMAGED}")

@@ -25,7 +25,7 @@ _HEAD = 100
 
 
 def read_labels(path: Path | None, given: Sequence[Record] = ()) -> LabelFile:
-    """Return the labels of a table, without the rows whose label is empty.
+    """Read a table of human labels (or rows in memory). Rows with an empty label are kept apart.
 
     Args:
         path: of the table, None for rows in memory.
@@ -57,7 +57,7 @@ def _labels_of(path: Path | Rows) -> LabelFile:
 
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
-    """Return our column name → the file's column name."""
+    """Return a dict from label fields (question, label, model and so on) to the file's column names."""
     have = {snake(str(name)): str(name) for record in head for name in record}
     names = {
         ours: have[next(name for name in aliases if name in have)]
@@ -74,7 +74,7 @@ def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
 
 
 def _text(record: Record, names: Mapping[str, str], name: str) -> str | None:
-    """Return a cell's text, without the quote that keeps a spreadsheet from running it."""
+    """Return a cell's text, None if empty, without the leading quote that stops spreadsheet formulas."""
     text = cell_text(record.get(names[name])) if name in names else None
     return text[1:] if text is not None and text[:1] == "'" and text[1:].lstrip()[:1] in _FORMULA else text
 
@@ -83,7 +83,7 @@ _FORMULA: Iterable[str] = ("=", "+", "-", "@")
 
 
 def _chance(path: Path | Rows, line: int, record: Record, names: Mapping[str, str]) -> float | None:
-    """Return the probability with which a row was drawn."""
+    """Return the probability with which a row was drawn for labelling, None if the table does not say."""
     if "chance" not in names:
         return None
     value = score_of(path, line, "chance", record.get(names["chance"]))

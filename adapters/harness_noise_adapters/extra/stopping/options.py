@@ -28,7 +28,7 @@ Named = Callable[..., str]
 def checked(
     options: Mapping[str, Any], named: Named, *, level: float, seed: int, idle: Sequence[str] = ("metric",)
 ) -> dict[str, Any]:
-    """Return the fields of `StoppingOptions` by name.
+    """Check the stopping options and return them as keyword arguments for `StoppingOptions`.
 
     Args:
         options: option → value; None for what is not given.
@@ -61,7 +61,7 @@ def checked(
 
 
 def does_nothing(option: str, named: Named) -> str:
-    """Return the error for an option that would have no effect."""
+    """Return the error text for an option that has no effect without another one."""
     first, second = map(named, USERS[option])
     return f"{named(option)} does nothing without {first} or {second}: add one of them, or leave it out"
 
@@ -93,7 +93,7 @@ def _rule(options: Mapping[str, Any], named: Named, level: float, seed: int) -> 
 
 
 def text_of(value: object, option: str, named: Named) -> str | None:
-    """Return one text or path, None if the option is not given."""
+    """Return an option's value as trimmed text, None if not given. Raise an error if empty or no text."""
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike) or not str(value).strip():
@@ -102,7 +102,7 @@ def text_of(value: object, option: str, named: Named) -> str | None:
 
 
 def _difference(value: object, what: str) -> float:
-    """Return the difference, also in points or per cent."""
+    """Convert a difference such as `0.015`, `1.5%` or `1.5pt` to a number. Raise an error otherwise."""
     from harness_noise.settings import difference
 
     try:

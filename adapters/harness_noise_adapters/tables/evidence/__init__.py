@@ -31,7 +31,7 @@ def judge(
     factors: bool = False,
     within: bool = False,
 ) -> Roles:
-    """Return which column of a table is what.
+    """Decide from the first rows of a table which column is the question, the score, the model and so on.
 
     Args:
         rows: its first rows, at most `table.SEEN`.

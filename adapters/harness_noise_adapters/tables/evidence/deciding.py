@@ -31,7 +31,7 @@ JOINT = "+"
 
 
 def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Find the columns of scores (one, or one per model, repeat or metric) and of questions, and set them in `roles`.
+    """Decide which columns of a table hold scores and which the question, and store them in `roles`.
 
     Raises:
         AskError: two readings stand.
@@ -73,7 +73,7 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
 
 
 def _ask_of_ranking(roles: Roles) -> None:
-    """Ask where the models under each key of an object are in the order of their scores: a ranking, by their means."""
+    """Raise a question to the user if models are listed in order of their scores: a ranking, so means."""
     question, model, score = roles.question, roles.named.get("model"), roles.score[0]
     if question is None or question.last != "@key" or model is None:
         return
@@ -98,7 +98,7 @@ def _find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts
 
 
 def _take_counts(table: TableFacts, roles: Roles) -> bool:
-    """Set eval-arena's share of right answers and its number of answers in `roles`. Return True if they are there."""
+    """Store the columns `pass1` (share right) and `count` as score and count, and return True if both exist."""
     share, count = table.called(["pass1"]), table.called(["count"])
     if share and count and table.named("score") is None:
         roles.score, roles.count = share[:1], count[0]
@@ -106,7 +106,7 @@ def _take_counts(table: TableFacts, roles: Roles) -> bool:
 
 
 def _take_said(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Set the columns of scores that the user names in `roles`."""
+    """Store the score columns that the user named in `roles`, with what several columns stand for."""
     for kind in ("models", "metrics"):
         if kind in said:
             roles.kind, roles.labels = kind, said[kind].split(JOINT)
@@ -121,7 +121,7 @@ def _take_said(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None
 
 
 def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate]) -> bool:
-    """Set a score column for each model, repeat or metric in `roles`. Return True if that is what the columns are."""
+    """Store one score column for each model, repeat or metric in `roles`. Return True if the table has that form."""
     several = families(found)
     refuse_crossed(several)
     named = [one for one in found if one.points >= TAKEN]
@@ -147,13 +147,13 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
 
 
 def _rows_are_answers(roles: Roles) -> bool:
-    """Return True if questions repeat, or are numbered like answers to one question: 1, 1.1, 1.2."""
+    """Return True if several rows answer one question: its name repeats or is numbered 1, 1.1, 1.2."""
     question = roles.question
     return question is not None and (has_parts(question) or len(question.distinct) < len(question.codes))
 
 
 def _decide(scene: Scene) -> list[ScoreCandidate]:
-    """Return the candidates that hold the scores: one column, or several metrics."""
+    """Choose from the candidate columns those that hold the scores: one, or several metrics. Else ask or refuse."""
     table, roles, found = scene.table, scene.roles, scene.candidates
     named = [one for one in found if one.group != "unnamed" and one.points > 0]
     reasons = {id(one): why for one in named if (why := felled(scene, one)) is not None}
@@ -183,7 +183,7 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
 
 
 def _ask_of_unknown_family(table: TableFacts, best: ScoreCandidate) -> None:
-    """Ask where a score known by its ending alone stands beside a family of numbers on the same scale: `r1_a, r1_b`.
+    """Raise a question to the user if several numeric columns look like the chosen score column (`r1_a, r1_b`).
 
     Raises:
         AskError: names the family.
@@ -213,18 +213,18 @@ _FAMILY = 3
 
 
 def _is_share(one: ScoreCandidate) -> bool:
-    """Return True if a candidate column is named like an exact-match metric of one answer."""
+    """Return True if a candidate score column is named like exact match (`em` or `…exact_match`)."""
     return one.column.last == "em" or one.column.last.endswith("exact_match")
 
 
 def _are_parts(found: Sequence[ScoreCandidate]) -> bool:
-    """Return True if all candidates are fields of one object called `scores` or `metrics`."""
+    """Return True if all candidate score columns are fields of one object called `scores` or `metrics`."""
     parents = {one.column.keys[:-1] for one in found}
     return len(parents) == 1 and snake((*parents.pop(), "")[-2:][0]) in ("scores", "metrics")
 
 
 def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
-    """Return True if the candidates include known metrics and no column with a plain name for a grade.
+    """Return True if candidate columns include known metric names and none is plainly called a score.
 
     Unknown names count only if they share an affix with known ones."""
     exact = [one for one in found if one.group == "graded" and one.column.last in WORDS["graded"]["exact"]]
@@ -234,7 +234,7 @@ def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
 def _ask_of_felled(
     named: Sequence[ScoreCandidate], left: Sequence[ScoreCandidate], reasons: Mapping[int, str], scene: Scene
 ) -> None:
-    """Ask the user if other columns contradict the best-named score column, instead of replacing it silently."""
+    """Raise a question to the user if the column best named as score was ruled out by other columns."""
     best = named[0]
     why = reasons.get(id(best))
     if why is None or (left and left[0].points >= best.points):
@@ -268,7 +268,7 @@ def _refuse(
     left: Sequence[ScoreCandidate],
     found: Sequence[ScoreCandidate],
 ) -> None:
-    """Refuse a table without a score, or ask about the one column of truth values that is left.
+    """Raise an error for a table without a score column, or a question about its only true/false column.
 
     Raises:
         RefuseError: says what the columns are.

@@ -31,11 +31,11 @@ class Pools:
 
     @property
     def several(self) -> IntArray:
-        """Numbers of the pools that have more than one row."""
+        """Index numbers of the groups of rows (same question and model, say) that have more than one row."""
         return np.flatnonzero(self.counts > 1)
 
     def share_varied(self, column: ColumnFacts) -> float:
-        """Return the share of pools with several rows in which a column has several values."""
+        """Return the share of the row groups with several rows in which a column has different values."""
         several = len(column.distinct) + 1
         pairs = np.unique(self.codes * several + column.codes + 1)
         different = np.bincount(pairs // several, minlength=len(self.counts))

@@ -13,28 +13,28 @@ WORDS: dict[str, dict[str, Any]] = tomllib.loads((files(__package__) / "lexicon.
 
 @cache
 def snake(name: str) -> str:
-    """Return a name in snake case: `Question ID`, `question-id` and `questionId` are `question_id`."""
+    """Convert a name to snake case: `Question ID`, `question-id` and `questionId` become `question_id`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name.strip())
     return re.sub(r"[^\w@]+|_+", "_", spaced.lower()).strip("_")
 
 
 def exact(kind: str, name: str) -> bool:
-    """Return True if a name is listed for this kind."""
+    """Return True if a column name is in the word list for a kind (`gold`, `pred`, `verdict` and so on)."""
     return name in WORDS[kind].get("exact", ())
 
 
 def ending(kind: str, name: str) -> str | None:
-    """Return the last word of a name if that word marks this kind and other words precede it."""
+    """Return the last word of a column name if it marks this kind and other words precede it, else None."""
     return next((end for end in WORDS[kind].get("ends", ()) if name.endswith(f"_{end}")), None)
 
 
 def is_metric(name: str) -> bool:
-    """Return True if a name is that of a known metric."""
+    """Return True if a column name is that of a known metric, such as an accuracy or BLEU."""
     return exact("metric", name) or name.startswith(tuple(WORDS["metric"]["starts"]))
 
 
 def is_measure(name: str) -> bool:
-    """Return True if a name is the name of a score, a metric or a loss, perhaps behind another word: `val_accuracy`."""
+    """Return True if a name is, or ends in, the name of a score, metric or loss, such as `val_accuracy`."""
     last = name.rpartition("_")[2]
     known = exact("verdict", name) or exact("graded", name) or is_metric(name) or is_metric(last)
     return known or ending("verdict", name) is not None or last in WORDS["metric"]["losses"]
@@ -42,7 +42,7 @@ def is_measure(name: str) -> bool:
 
 @cache
 def is_vetoed(name: str) -> bool:
-    """Return True if a name has a word that no score has: `max_score`, `latency_ms`, `question_id`."""
+    """Return True if a column name has a word that rules it out as a score, such as `max` or `latency`."""
     words = name.split("_")
     while len(words) > 1 and words[-1] in WORDS["veto"]["units"]:
         words = words[:-1]
@@ -51,26 +51,26 @@ def is_vetoed(name: str) -> bool:
 
 @cache
 def is_gold(name: str) -> bool:
-    """Return True if a name is that of the right answer."""
+    """Return True if a column name says that the column holds the right answer."""
     return exact("gold", name) or name.startswith(tuple(WORDS["gold"]["starts"]))
 
 
 @cache
 def is_pred(name: str) -> bool:
-    """Return True if a name is that of the model's answer."""
+    """Return True if a column name says that the column holds the model's answer."""
     starts = name.startswith(tuple(WORDS["pred"]["starts"])) and not is_vetoed(name)
     return exact("pred", name) or starts or (ending("pred", name) is not None and not is_gold(name))
 
 
 @cache
 def is_judge(name: str) -> bool:
-    """Return True if a name has a word for a judge."""
+    """Return True if a column name has a word for a model or person that grades answers."""
     return bool({*name.split("_")} & {*WORDS["judge"]["words"]})
 
 
 @cache
 def is_condition(name: str) -> bool:
-    """Return True if a name is that of a condition under which a question was asked or judged."""
+    """Return True if a column name says under which condition (prompt, round) a question was asked."""
     return exact("conditions", name) or name in WORDS["conditions"]["rounds"]
 
 
@@ -80,13 +80,13 @@ def _parts(kind: str) -> re.Pattern[str]:
 
 
 def tells_of(kind: str, name: str) -> bool:
-    """Return True if a name has a word of this kind: `parts` of an answer, `repeats` or `questions`."""
+    """Return True if a name has a word for answer `parts`, `repeats` or `questions`, whichever `kind` says."""
     return _parts(kind).search(name) is not None
 
 
 @cache
 def is_of_input(column: str) -> bool:
-    """Return True if a column holds part of the question other than its words: choices, passages, targets.
+    """Return True if a column holds part of the question besides its text: choices, a passage or the target.
 
     `answer` does not count, because it may be the right answer or the model's.
     """
@@ -100,7 +100,7 @@ _SIZE = re.compile(r"(^|[-_. ])\d+(\.\d+)?[bm]($|[-_. ])", re.IGNORECASE)
 
 @cache
 def is_model(name: str) -> bool:
-    """Return True if a word looks like the name of a language model."""
+    """Return True if a text looks like the name of a language model, by family name or size."""
     words = re.split(r"[^a-z0-9]+|(?<=[a-z])(?=\d)", name.lower())
     return bool({*words, *re.split(r"[^a-z0-9]+", name.lower())} & {*WORDS["families"]["models"]}) or (
         _SIZE.search(name) is not None

@@ -34,13 +34,13 @@ class Scene:
 
     @cached_property
     def agreement(self) -> FloatArray | None:
-        """(rows,) 1 if the right answer equals the model's, else 0. None if either column is missing."""
+        """For each row 1.0 if the model's answer equals the right one, 0.0 if not. None without these columns."""
         gold, pred = self.roles.gold, self.roles.pred
         return None if gold is None or pred is None else agreement_of(gold, pred)
 
 
 def agreement_of(gold: ColumnFacts, pred: ColumnFacts) -> FloatArray:
-    """Return for every row 1 if the right answer equals the model's, 0 if not, NaN without a right answer."""
+    """Return for each row 1.0 if the model's answer equals the right one, 0.0 if not, NaN without a right one."""
     n = len(pred.distinct) + 1
     pairs, inverse = np.unique((gold.codes + 1) * n + pred.codes + 1, return_inverse=True)
     a, b = ([None, *column.distinct] for column in (gold, pred))
@@ -55,7 +55,7 @@ def _same(a: object, b: object) -> bool:
 
 
 def find_answers(table: TableFacts, roles: Roles) -> None:
-    """Find the columns of the right answer and the model's answer."""
+    """Decide which columns hold the right answer and the model's answer, and store them in `roles`."""
     golds = [column for column in table.columns if (is_gold(column.last) or column.vetoed) and _holds(column)]
     whole = [name for name in WORDS["pred"]["exact"] if name not in ("extracted", "parsed", "chosen", "executed")]
     preds = [column for column in table.columns if is_pred(column.last) and _holds(column)]
@@ -74,12 +74,12 @@ def _holds(column: ColumnFacts) -> bool:
 
 
 def felled(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return the reason why a column with the name of a score is no score, or None if no other column objects."""
+    """Return the reason why other columns show that a candidate column is not the score, None if none does."""
     return next((why for check in _FELLERS if (why := check(scene, one)) is not None), None)
 
 
 def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return the reason why column X holds answers, not scores, if gold_X or expected_X exists (a)."""
+    """Return why column X holds answers, not scores: a column gold_X or expected_X exists. None if not (a)."""
     column = one.column
     stem = [part for part in column.parts if part not in ("output", "pred", "predicted")]
     for other in scene.table.columns:
@@ -91,7 +91,7 @@ def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
 
 
 def _is_property(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return the reason why a column is a property of the question: it is equal for nearly all models (g)."""
+    """Return why a column is no score: it hardly differs between models on a question. None if not so (g)."""
     model, question = scene.roles.named.get("model"), scene.roles.question
     if model is None or question is None or len(model.distinct) < 2 or one.column.kind == "scores":
         return None
@@ -119,7 +119,7 @@ _FEWEST, _FEWEST_01, _MANY = 4, 20, 5000
 
 
 def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return the reason why a constant column is no score: some answers are right, some wrong (h)."""
+    """Return why a constant column is no score: some answers are right, some wrong. None if not so (h)."""
     agreement = scene.agreement
     if agreement is None or not one.column.is_constant or one.column.kind == "scores":
         return None
@@ -133,7 +133,7 @@ def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str
 
 
 def _is_of_another_thing(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return the reason why X_score scores something else: X_id names neither question nor answer."""
+    """Return why X_score rates something else: a column X_id exists that names another thing. None if not so."""
     parent, before = one.column.parts[:-1], one.column.last.rpartition("_")[0]
     ids = [column for column in scene.table.columns if column.parts == [*parent, f"{before}_id"]]
     if not ids or ids[0] is scene.roles.question or before in WORDS["another"]["own"]:
@@ -154,7 +154,7 @@ _FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
 
 
 def question_beside(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask the user if a neighbouring column allows a second reading of the score column.
+    """Raise a question to the user if a neighbouring column allows a second reading of the score column.
 
     Raises:
         AskError: it names both readings.
@@ -169,7 +169,7 @@ def _choice(column: ColumnFacts, of: str = "") -> Choice:
 
 
 def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about a verdict next to a prediction of the same 0/1 values: it may be the right answer (b)."""
+    """Raise a question if a true/false column next to the model's answers may be the right answer, not a score (b)."""
     column, pred = one.column, scene.roles.pred
     if one.group != "verdict" or column.scale != "01" or pred is None or pred.scale != "01":
         return
@@ -190,7 +190,7 @@ def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _looks_like(column: ColumnFacts, pred: ColumnFacts) -> bool:
-    """Return True if a verdict has the same values as the answers: true/false next to true/false, 0/1 next to 0/1."""
+    """Return True if a verdict column holds only values that the answer column also has, such as 0 and 1."""
     return {str(cell).lower() for cell in column.distinct} <= {str(cell).lower() for cell in pred.distinct} | {
         "",
         "none",
@@ -198,7 +198,7 @@ def _looks_like(column: ColumnFacts, pred: ColumnFacts) -> bool:
 
 
 def _beside_earned(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about a column that points earned never exceed: it may be what a question is worth (c)."""
+    """Raise a question if a column never lies below the points earned: it may be what a question is worth (c)."""
     worth = one.column
     others = [column for column in scene.table.columns if column is not worth and is_earned(column.last)]
     if is_earned(worth.last):
@@ -215,7 +215,7 @@ def _beside_earned(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _ratio(part: ColumnFacts, whole: ColumnFacts) -> str:
-    """Return the SPEC of a share. Its value is empty if the cell of the part is."""
+    """Return a template text that divides one column by another and is empty where the first one is."""
     return f"{{{{ (({part.name} | float) / ({whole.name} | float)) if {part.name} not in (none, '') }}}}"
 
 
@@ -227,7 +227,7 @@ def _never_above(low: ColumnFacts, high: ColumnFacts) -> bool:
 
 
 def _beside_most(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about a column that never exceeds a maximum that varies: is the score the points, or the share (d)?"""
+    """Raise a question if a maximum column varies: is the score the points or their share of it (d)?"""
     column = one.column
     if column.scale in ("", "01") or column.kind == "scores" or column.last == "pass1":
         return
@@ -246,7 +246,7 @@ def _beside_most(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _beside_tests(scene: Scene, counts: ColumnFacts) -> None:
-    """Ask about counts that never exceed a number of tests (e)."""
+    """Raise a question if counts never exceed a number of tests: is the score the share, or all passed (e)?"""
     for most in scene.table.columns:
         if most is counts or most.last not in WORDS["whole"]["tests"] or not _never_above(counts, most):
             continue
@@ -266,14 +266,14 @@ def _beside_tests(scene: Scene, counts: ColumnFacts) -> None:
 
 
 def ask_of_counts(scene: Scene) -> None:
-    """Ask what counts of passed tests are, where their name is that of a verdict."""
+    """Raise a question if a column named like a verdict holds counts of passed tests next to their total."""
     for column in scene.table.columns:
         if column.vetoed and column.scale in ("small", "hundred", "other"):
             _beside_tests(scene, column)
 
 
 def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask the user if points beyond [0, 1] next to a right answer are a question's worth, not a score (f)."""
+    """Raise a question if points above 1 next to a right answer may be a question's worth, not a score (f)."""
     column, roles = one.column, scene.roles
     if one.group != "graded" or column.scale not in ("small", "hundred", "other") or column.kind == "scores":
         return
@@ -291,7 +291,7 @@ def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about a lone −1 below values above 1, which may stand for a missing score (i)."""
+    """Raise a question if a single value such as −1 among scores above 1 may stand for a missing score (i)."""
     values = one.column.numbers if one.column.kind == "number" else np.zeros(0)
     values = values[~np.isnan(values)]
     for lone in _LONE:
@@ -310,7 +310,7 @@ def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask the user if a verdict that is false only for errors says that the judge ran, not that an answer is right."""
+    """Raise a question if a verdict is false only on errors: it may say that grading ran, not that it is right."""
     columns, verdict = scene.table.columns, one.column
     error = next((column for column in columns if column.last in WORDS["causes"]["texts"]), None)
     if one.group != "verdict" or verdict.scale != "01" or error is None:
@@ -335,7 +335,7 @@ def _beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
-    """Return True if numbers from 0 to 100 are empty or the lowest in rows that failed, and seldom in others."""
+    """Return True if a column is empty or at its minimum in all failed rows and seldom in others."""
     if column.scale not in ("unit", "small", "hundred") or column.is_constant:
         return False
     lowest = np.isnan(column.numbers) | (column.numbers == np.nanmin(column.numbers))
@@ -343,7 +343,7 @@ def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
 
 
 def _in_a_family(scene: Scene, one: ScoreCandidate) -> None:
-    """Ask about one known name in a family of columns with one prefix and one scale (j)."""
+    """Raise a question if one score column has sisters with the same prefix and scale: one, or all metrics (j)?"""
     prefix, _, rest = one.column.last.rpartition("_")
     if (
         not prefix

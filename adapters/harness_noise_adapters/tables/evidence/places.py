@@ -28,12 +28,12 @@ class Places:
 
 
 def stem_of(path: PurePath) -> str:
-    """Return the name of a file without its endings."""
+    """Return a file's name without its ending, and without both endings if the last is `.gz`."""
     return PurePath(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
 def places_of(paths: Sequence[PurePath]) -> Places:
-    """Return which parts of several paths are the model, the task and the repeat.
+    """Decide which part of several files' paths (folder or file name) gives the model, task and repeat.
 
     Raises:
         AskError: one part varies, and it is not known whether it names models or tasks.
@@ -57,13 +57,13 @@ def places_of(paths: Sequence[PurePath]) -> Places:
 
 
 def _are_tasks(names: Sequence[str]) -> bool:
-    """Return True if one of the names has a benchmark's name in it."""
+    """Return True if any of these file or folder names contains the name of a known benchmark."""
     words = {word for name in names for word in re.split(r"[^a-z0-9]+", name.lower())}
     return bool(words & {*WORDS["places"]["tasks"]})
 
 
 def _is_named(folders: Sequence[str]) -> bool:
-    """Return True if the first folder has a name that is not a generic word such as "results"."""
+    """Return True if the first folder has a telling name, not a generic one such as "results"."""
     return bool(folders[0]) and folders[0].lower() not in WORDS["places"]["folders"]
 
 

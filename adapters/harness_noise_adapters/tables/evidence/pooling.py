@@ -37,7 +37,7 @@ def find_repeats(
     factors: bool = False,
     within: bool = False,
 ) -> None:
-    """Find the column of repeats, and ask where rows of one question differ in more than their answers.
+    """Decide which column numbers the repeats of a question, and raise questions where rows differ otherwise.
 
     Args:
         table: the first rows.
@@ -76,7 +76,7 @@ def find_repeats(
 
 
 def _ask_of_split_conditions(table: TableFacts, roles: Roles, pools: Pools, ignored: Sequence[str]) -> None:
-    """Ask of a condition that splits the rows where a question is its words, of which a condition may be a part."""
+    """Raise a question if a condition column splits rows and the question's text may contain that condition."""
     question = roles.question
     if question is None or not question.is_worded or 2 * len(pools.several) > len(pools.counts):
         return
@@ -101,7 +101,7 @@ def _ask_of_split_conditions(table: TableFacts, roles: Roles, pools: Pools, igno
 
 
 def _splits(column: ColumnFacts, beside: Pools) -> bool:
-    """Return True if, within one group of rows, several values of a column have several rows each.
+    """Return True if, within one model and task, at least two values of a column have several rows each.
 
     The groups are those of one model and task.
     """
@@ -118,7 +118,7 @@ def _same(table: TableFacts, roles: Roles) -> list[ColumnFacts]:
 
 
 def _is_apart(roles: Roles, pools: Pools, *, vouched: bool) -> bool:
-    """Return True if rows with repeated question texts are different questions, because few texts repeat."""
+    """Return True, with a note, if the few rows with equal question texts are distinct questions, not repeats."""
     question, n = roles.question, len(pools.counts)
     if vouched or question is None or not question.is_worded or "repeat" in roles.named:
         return False
@@ -139,7 +139,7 @@ _SEVERAL = 20
 
 
 def _refuse_one_question(table: TableFacts, roles: Roles, pools: Pools) -> None:
-    """Ask where most rows are answers to one question, by an id that hardly names questions, then."""
+    """Raise a question if most rows would be answers to one question, so the id column may be wrong."""
     question, most = roles.question, int(pools.counts.max())
     if question is None or table.n < _SEVERAL or 2 * most <= table.n:
         return
@@ -152,7 +152,7 @@ def _refuse_one_question(table: TableFacts, roles: Roles, pools: Pools) -> None:
 
 
 def _refuse_numbered_rows(table: TableFacts, roles: Roles) -> None:
-    """Ask where a column numbers answers evenly though every row is a question of its own."""
+    """Raise a question if a column numbers repeats although no question comes twice."""
     question = roles.question
     assert question is not None
     for column in table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score]):
@@ -169,7 +169,7 @@ def _refuse_numbered_rows(table: TableFacts, roles: Roles) -> None:
 
 
 def _repeat(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts | None:
-    """Return the column that numbers repeats, None if no column does."""
+    """Return the column that numbers the repeats of each question, None if there is none."""
     found = table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score])
     found = [one for one in found if one.kind not in ("object", "list", "scores", "empty")]
     found = [one for one in found if not one.is_constant or one.last in _SURE]
@@ -185,7 +185,7 @@ _SURE = ("repeat", "epoch", "trial", "attempt", "repetition")
 
 
 def _ask_of_retries(roles: Roles, pools: Pools) -> None:
-    """Ask where questions were answered until one answer passed: what is meant, first attempts or any?
+    """Raise a question if questions seem to be retried until one answer passed: score the first, or any?
 
     Each model and task is looked at by itself. If the user names the column of repeats, the rows of a run become first
     attempts (`io.first_answers`).
@@ -226,7 +226,7 @@ def _ask_of_retries(roles: Roles, pools: Pools) -> None:
 
 
 def _ask_of_conditions(table: TableFacts, roles: Roles, pools: Pools, rest: Sequence[ColumnFacts]) -> None:
-    """Ask what a column is in which the rows of one question differ."""
+    """Raise a question about a column that differs between the rows of one question."""
     repeat = roles.named.get("repeat")
     for column in sorted(rest, key=lambda column: not is_condition(column.last)):
         if column.kind == "empty" or pools.share_varied(column) <= _DIFFERS:
@@ -240,7 +240,7 @@ def _ask_of_conditions(table: TableFacts, roles: Roles, pools: Pools, rest: Sequ
 
 
 def _follows_score(column: ColumnFacts, score: ColumnFacts) -> bool:
-    """Return True if each value of a column has only one score: it shows how an answer ended and is not a condition."""
+    """Return True if each value of a column goes with one score: it describes the outcome, not a condition."""
     if score.kind == "scores" or score.is_constant or len(column.distinct) * 2 > len(column.codes):
         return False
     values, numbers = np.unique(score.numbers, return_inverse=True)
@@ -249,7 +249,7 @@ def _follows_score(column: ColumnFacts, score: ColumnFacts) -> bool:
 
 
 def _tells_of_answer(column: ColumnFacts, pools: Pools, roles: Roles) -> bool:
-    """Return True if a column may differ between answers to one question, such as an answer or a time."""
+    """Return True if a column naturally differs between answers to one question, as texts and times do."""
     name = column.last
     if name == "" or column.counts_rows or tells_of("repeats", name):
         return True
@@ -270,7 +270,7 @@ def _tells_of_answer(column: ColumnFacts, pools: Pools, roles: Roles) -> bool:
 
 
 def _is_balanced(column: ColumnFacts, pools: Pools) -> bool:
-    """Return True if a few values come equally often under every question, as conditions do and answers do not."""
+    """Return True if a few values come equally often under every question, as assigned conditions do."""
     kinds, codes = np.unique(column.codes, return_inverse=True)
     V, Q = len(kinds), len(pools.counts)
     if not 1 < V <= _MOST_SHOWN or Q < 2:
@@ -284,7 +284,7 @@ _ENOUGH = 20
 
 
 def _names_rows(column: ColumnFacts, pools: Pools) -> bool:
-    """Return True if an id is new in every row and looks like the id of an answer, not of a finer question."""
+    """Return True if an id is new in each row and looks like an answer's id, not a finer question's."""
     if len(column.distinct) < len(column.codes) - column.empty:
         return False
     opaque = any(_OPAQUE.search(str(cell)) for cell in column.distinct[:_MOST_SHOWN])
@@ -318,7 +318,7 @@ def _ask_what_differs(table: TableFacts, roles: Roles, pools: Pools, column: Col
 
 
 def whole_name(column: ColumnFacts) -> str | None:
-    """Return the SPEC of a column that has a name for every row.
+    """Return a SPEC (column or template) that gives each row a value, `none` if empty. None if impossible.
 
     For rows without it, a template makes `none`. None if that is impossible."""
     if not column.empty:
@@ -329,7 +329,7 @@ def whole_name(column: ColumnFacts) -> str | None:
 
 
 def _ask_of_scorers(roles: Roles, pools: Pools) -> None:
-    """Ask where one answer has several scores: filters or judges."""
+    """Raise a question if the same answer to a question comes with several scores: of filters or judges."""
     pred, (score, *more) = roles.pred, roles.score
     if pred is None or more or score.kind == "scores" or pred.kind != "text" or not pred.is_worded:
         return
@@ -349,7 +349,7 @@ def _ask_of_scorers(roles: Roles, pools: Pools) -> None:
 
 
 def _ask_of_uneven_words(roles: Roles, pools: Pools) -> None:
-    """Ask where texts alone tell questions apart and most come several times, but not equally often."""
+    """Raise a question if only texts name the questions and most texts come several times, unequally often."""
     question = roles.question
     if question is None or "repeat" in roles.named or not question.is_worded:
         return

@@ -21,7 +21,7 @@ _ROLES = {"model": "model", "task": "task", "metric": "metric_name", "scorer": "
 
 
 def find_names(table: TableFacts, roles: Roles, off: Sequence[str]) -> None:
-    """Find the columns of models, tasks, metrics, scorers and clusters by their names and what they hold."""
+    """Decide which columns hold models, tasks, metrics, scorers and clusters, and store them in `roles`."""
     for ours, kind in _ROLES.items():
         if ours in roles.named or ours in off:
             continue
@@ -36,7 +36,7 @@ def find_names(table: TableFacts, roles: Roles, off: Sequence[str]) -> None:
 
 
 def _fits(ours: str, column: ColumnFacts, table: TableFacts) -> bool:
-    """Return True if a column's values fit the role that the column's name suggests."""
+    """Return True if a column's values suit what its name suggests, such as the model or the task."""
     if column.kind in ("object", "list", "scores", "empty"):
         return False
     if not column.is_label and ours != "cluster":
@@ -53,13 +53,13 @@ def _fits(ours: str, column: ColumnFacts, table: TableFacts) -> bool:
 
 
 def _has_shared_ids(table: TableFacts) -> bool:
-    """Return True if a known id comes again, so that tasks with one row each share their questions."""
+    """Return True if a known question id comes in several rows, so that tasks can share questions."""
     words = WORDS["question"]
     return any(len(one.distinct) < table.n for one in table.called([*words["ids"], *words["last_resort"]]))
 
 
 def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
-    """Find the column that names the question: an id, unless it only numbers the rows, else the words.
+    """Decide which column names the question (an id that does not only number rows, else the text).
 
     Raises:
         AskError: two could, or none is known to.
@@ -94,7 +94,7 @@ _MOSTLY = 0.6
 
 
 def _refuse_names(keys: ColumnFacts, scores: Sequence[ColumnFacts]) -> None:
-    """Ask where names look like those of models or of measures, which are not questions."""
+    """Raise a question if the supposed question names look like those of models or of metrics."""
     names = [*map(str, keys.distinct)]
     alike = {"models": [*map(is_model, names)], "measures": [is_measure(snake(name)) for name in names]}
     for what, found in alike.items():
@@ -111,7 +111,7 @@ def _refuse_names(keys: ColumnFacts, scores: Sequence[ColumnFacts]) -> None:
 
 
 def _refuse_rivals(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) -> None:
-    """Ask which of several ids names the question, if they disagree and none is called as ours."""
+    """Raise a question if several id columns that disagree could each name the question."""
     if not ids or ids[0].last == "question":
         return
     rivals = [one for one in ids if one.depth == ids[0].depth and one.last in WORDS["question"]["equals"]]
@@ -128,7 +128,7 @@ def _refuse_rivals(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) ->
 def _settle(
     table: TableFacts, roles: Roles, named: ColumnFacts, words: ColumnFacts, scores: Sequence[ColumnFacts]
 ) -> None:
-    """Let the words be the question where the id beside them numbers rows, or the answers to each.
+    """Make the text column the question if the id column only numbers rows or the answers to each question.
 
     Raises:
         AskError: the words may be those of a template, so that it is not known which of both is the question.
@@ -166,7 +166,7 @@ def _settle(
 
 
 def _are_shared(table: TableFacts, roles: Roles, named: ColumnFacts, words: ColumnFacts) -> bool:
-    """Return True if an id numbers the rows, although all models of the table have the same words."""
+    """Return True if an id numbers the rows although all models answered the same question texts."""
     model = roles.named.get("model")
     if model is None or len(model.distinct) < 2 or len(named.distinct) < table.n:
         return False
@@ -175,7 +175,7 @@ def _are_shared(table: TableFacts, roles: Roles, named: ColumnFacts, words: Colu
 
 
 def _is_counted(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFacts) -> bool:
-    """Return True if a column numbers the rows with equal words from row to row, as repeats do and seeds do not."""
+    """Return True if a repeat column numbers the rows with equal question texts evenly, unlike a seed."""
     texts = Pools.of([*keys, words], table.n)
     for column in table.called(WORDS["repeat"]["exact"], [*keys, words]):
         if len(Pools.of([*keys, words, column], table.n).counts) == table.n:
@@ -184,7 +184,7 @@ def _is_counted(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFac
 
 
 def _is_whole(table: TableFacts, texts: Pools, words: ColumnFacts) -> bool:
-    """Return True if rows with the same words also have the same passage, target and other words."""
+    """Return True if a text column identifies the question alone: equal texts have equal passages and targets."""
     others = [
         column
         for column in table.columns
@@ -194,7 +194,7 @@ def _is_whole(table: TableFacts, texts: Pools, words: ColumnFacts) -> bool:
 
 
 def _names(column: ColumnFacts) -> bool:
-    """Return True if a column can name questions: texts or numbers, at least half of them not empty."""
+    """Return True if a column can name questions: texts or numbers, at most half of them empty."""
     if column.last == "question" and column.kind != "object":
         return True  # a row without one is refused with its number
     if column.kind in ("object", "list", "scores", "empty") and column.last not in ("prompt", "input", "messages"):
@@ -203,7 +203,7 @@ def _names(column: ColumnFacts) -> bool:
 
 
 def _is_random(column: ColumnFacts) -> bool:
-    """Return True if ids are random (UUIDs), as those of rows rather than of questions."""
+    """Return True if all ids are UUIDs, which name rows rather than questions."""
     return all(_UUID.fullmatch(str(cell)) for cell in column.distinct)
 
 
@@ -211,7 +211,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def unknown_ids(table: TableFacts, used: Sequence[ColumnFacts | None]) -> list[ColumnFacts]:
-    """Return the columns that are ids of something, but not of what is known not to be a question."""
+    """Return the unused columns ending in `_id` that might name the question."""
     never = WORDS["question"]["never"]
     return [
         column
@@ -221,7 +221,7 @@ def unknown_ids(table: TableFacts, used: Sequence[ColumnFacts | None]) -> list[C
 
 
 def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
-    """Ask which column names the question.
+    """Raise the question to the user which column names the question, with likely columns.
 
     Raises:
         AskError: names those that may.
@@ -248,13 +248,13 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
 
 
 def _with_error(table: TableFacts) -> str | None:
-    """Return a column that is the standard error of another, such as `acc_stderr` next to `acc`, else None."""
+    """Return a column that is the standard error of another (`acc_stderr` of `acc`), None if there is none."""
     names = dict.fromkeys(column.name for column in table.columns)
     return next((name for name in names if "_stderr" in name and name.replace("_stderr", "", 1) in names), None)
 
 
 def refuse_means(table: TableFacts, roles: Roles, candidates: Sequence[ScoreCandidate]) -> None:
-    """Refuse rows that are means, not answers (rule 7).
+    """Raise an error if rows are means over many answers, not single answers (rule 7).
 
     Raises:
         RefuseError: says what shows it.
@@ -288,7 +288,7 @@ def _by_id(table: TableFacts) -> bool:
 
 
 def find_cause(table: TableFacts, used: Sequence[ColumnFacts]) -> ColumnFacts | None:
-    """Find the column that says why some answers have no score (rule 11)."""
+    """Return the column that says why some answers have no score, None if there is none (rule 11)."""
     words = WORDS["causes"]
     for column in table.columns:
         if column in used or column.kind in ("empty", "list", "scores"):
@@ -304,7 +304,7 @@ def find_cause(table: TableFacts, used: Sequence[ColumnFacts]) -> ColumnFacts | 
 
 
 def _is_of_runs(states: set[str]) -> bool:
-    """Return True if words describe how runs ended, as `completed` and `error`, and are not verdicts, as `passed`."""
+    """Return True if status words tell how runs ended (`completed`, `error`), not whether answers passed."""
     words = WORDS["causes"]
     return bool(states & {*words["broken"]} and states & {*words["fine"]}) and states <= {
         *words["fine"],
@@ -313,19 +313,19 @@ def _is_of_runs(states: set[str]) -> bool:
 
 
 def is_broken(column: ColumnFacts) -> BoolArray:
-    """Return (rows,) True where a column of causes says that there was no answer."""
+    """Return for each row True if the column of errors or statuses says that the run failed."""
     if column.last in WORDS["causes"]["texts"]:
         return np.array([cell is not None and cell is not False for cell in column.cells])
     return np.isin(column.codes, [i for i, cell in enumerate(column.distinct) if says_failure(cell)])
 
 
 def says_failure(cell: Any) -> bool:
-    """Return True if a flag or a status means that a run failed."""
+    """Return True if a flag or status cell means that a run failed."""
     return cell is False or str(cell).strip().lower() in ("false", "0", "no", *WORDS["causes"]["broken"])
 
 
 def note_failed(roles: Roles) -> None:
-    """Add a note on answers that failed and have the lowest score, with the mean of the other answers."""
+    """Add a note for the user on failed answers that count with the lowest score, and the mean without them."""
     cause, (score, *more) = roles.cause, roles.score
     if cause is None or more or score.kind == "scores" or not np.isfinite(score.numbers).any():
         return
@@ -345,7 +345,7 @@ def note_failed(roles: Roles) -> None:
 
 
 def chosen(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Take the columns that the user named."""
+    """Store in `roles` the columns that the user named, except for score and missing."""
     for ours, theirs in said.items():
         column = table.named(theirs)
         if column is None:

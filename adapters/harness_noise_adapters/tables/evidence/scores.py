@@ -31,7 +31,7 @@ class ScoreCandidate:
 
 
 def candidates(table: TableFacts, but: Sequence[ColumnFacts]) -> list[ScoreCandidate]:
-    """Return the columns that could hold scores, best first. Of columns with the same last name the shallowest stay.
+    """Return the columns that could hold scores, likeliest first. Of equal last names only the least nested.
 
     Args:
         table: the first rows.
@@ -46,7 +46,7 @@ def candidates(table: TableFacts, but: Sequence[ColumnFacts]) -> list[ScoreCandi
 
 
 def merged(found: Sequence[ScoreCandidate]) -> list[ScoreCandidate]:
-    """Return the candidates, with equal columns merged to one."""
+    """Return candidate score columns, with columns of identical values merged into one."""
     kept: list[ScoreCandidate] = []
     for one in found:
         same = next((other for other in kept if one.group != "unnamed" and _is_equal(one.column, other.column)), None)
@@ -58,7 +58,7 @@ def merged(found: Sequence[ScoreCandidate]) -> list[ScoreCandidate]:
 
 
 def _merge(into: ScoreCandidate, one: ScoreCandidate) -> None:
-    """Add one column to an equal one. If one is called `score`, it leads."""
+    """Record one candidate column as a duplicate of another. The one called `score` becomes the main one."""
     if one.column.last == "score" and one.points >= into.points:
         into.column, one.column = one.column, into.column
     into.also.append(one.column.name)
@@ -93,7 +93,7 @@ _VAGUE = ("points", "value", "grade", "rating")
 
 
 def by_name(column: ColumnFacts) -> tuple[str, float]:
-    """Return the kind of score that a column's name suggests, with points for how surely.
+    """Return the kind of score that a column's name suggests (`none`: no score), and points for certainty.
 
     The kind `none` is not a score.
     """
@@ -146,7 +146,7 @@ def _by_affix(column: ColumnFacts, name: str, of_verdict: bool) -> tuple[str, fl
 
 
 def is_earned(name: str) -> bool:
-    """Return True if a name is a name for points earned out of what a question is worth."""
+    """Return True if a column name means points earned, out of what a question is worth."""
     words = name.split("_")
     return name in WORDS["graded"]["earned_exact"] or (
         len(words) > 1 and bool({words[0], words[-1]} & {*WORDS["graded"]["earned"]})
@@ -154,7 +154,7 @@ def is_earned(name: str) -> bool:
 
 
 def is_part_of_gold(column: ColumnFacts) -> bool:
-    """Return True if a field is inside the right answer."""
+    """Return True if a column is a field inside the object that holds the right answer."""
     return any(part in _GOLDEN for part in column.parts[:-1])
 
 

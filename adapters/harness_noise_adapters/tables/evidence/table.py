@@ -44,12 +44,12 @@ class ColumnFacts:
 
     @cached_property
     def name(self) -> str:
-        """The path as a user types it."""
+        """Full dotted path of the column, as a user types it."""
         return ".".join(self.keys)
 
     @cached_property
     def parts(self) -> list[str]:
-        """The parts of its path in snake case, where a table writes a path as `a.b` or `a:b`, too."""
+        """Parts of the column's path in snake case, split also at `.`, `:` and `/` inside a name."""
         texts = [part for key in self.keys for part in re.split(r"[:/]|\.(?=[^\s\d])", key)]
         return [snake(part) for part in texts] or [""]
 
@@ -67,17 +67,17 @@ class ColumnFacts:
 
     @property
     def codes(self) -> IntArray:
-        """(rows,) number of each row's cell among the different ones, −1 if it is empty."""
+        """For each row the index of its cell in `distinct`, −1 if the cell is empty."""
         return self._numbered[0]
 
     @property
     def distinct(self) -> list[Any]:
-        """The different cells, in the order in which they come, which is that of their numbers."""
+        """All different non-empty cells of the column, in order of first appearance."""
         return self._numbered[1]
 
     @cached_property
     def cells(self) -> Sequence[Any]:
-        """The cell of each row, None if it is empty."""
+        """Cell of each row, cleaned: None if empty or a word such as n/a, a list of one unwrapped."""
         return [_plain(cell) for cell in self.raw]
 
     @property
@@ -86,22 +86,22 @@ class ColumnFacts:
 
     @cached_property
     def kind(self) -> str:
-        """`empty`, `object`, `list`, `scores` (lists of them), `verdict`, `number`, `percent`, `fraction` or `text`."""
+        """Type of cells: `empty`, `object`, `list`, `scores`, `verdict`, `number`, `percent`, `fraction` or `text`."""
         return _kind_of(self.distinct, self._values)
 
     @cached_property
     def _values(self) -> FloatArray:
-        """The distinct cells as scores, NaN for a cell that is not a score."""
+        """Score value of each distinct cell, NaN for a cell that is not a score."""
         return np.array([*map(_number, self.distinct)], dtype=np.float64)
 
     @cached_property
     def numbers(self) -> FloatArray:
-        """(rows,) the cells as scores, NaN for a cell that is not a score."""
+        """Score value of each row's cell, NaN for a cell that is empty or not a score."""
         return np.append(self._values, np.nan)[self.codes]
 
     @cached_property
     def scale(self) -> str:
-        """`01`, `unit` ([0, 1]), `small` (whole numbers to 10), `hundred`, `other`, or "" if not numeric."""
+        """Range of the scores: `01`, `unit` (0 to 1), `small` (whole to 10), `hundred`, `other`, "" if not numeric."""
         values: Any = self.numbers if self.kind != "scores" else np.array(_flat(self.distinct))
         values = values[~np.isnan(values)]
         if self.kind not in ("number", "verdict", "scores") or not values.size:
@@ -117,12 +117,12 @@ class ColumnFacts:
 
     @property
     def scored(self) -> bool:
-        """True if the column's cells can be scores, whatever the column's name."""
+        """True if the column's cells can be read as scores, whatever the column is called."""
         return self.scale != ""
 
     @cached_property
     def mean(self) -> float:
-        """The mean of the column's scores."""
+        """Mean of the column's scores, NaN if it has none."""
         values = np.array(_flat(self.distinct_rows)) if self.kind == "scores" else self.numbers
         return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
@@ -136,20 +136,20 @@ class ColumnFacts:
 
     @cached_property
     def is_label(self) -> bool:
-        """True if its cells are short names, as of models and tasks."""
+        """True if all cells are short names, as those of models and tasks."""
         return self.kind not in ("object", "list", "scores", "empty") and all(
             len(str(cell)) <= _LONGEST_LABEL for cell in self.distinct
         )
 
     @cached_property
     def is_worded(self) -> bool:
-        """True if most cells are sentences."""
+        """True if most cells are texts of several words."""
         worded = [isinstance(cell, str) and " " in cell.strip() for cell in self.distinct]
         return 2 * int(np.array([*worded, False])[self.codes].sum()) > len(self.codes)
 
     @cached_property
     def counts_rows(self) -> bool:
-        """True if its whole numbers go up by one from row to row."""
+        """True if the column's whole numbers only count up by one from row to row."""
         steps = np.diff(self.numbers) if self.kind == "number" and len(self.codes) >= _FEW_ROWS else np.zeros(0)
         return bool(steps.size) and bool((steps == 1).all())
 
@@ -167,22 +167,22 @@ class TableFacts:
 
     @classmethod
     def of(cls, rows: Block) -> TableFacts:
-        """Return the table that some rows are, with the objects in them opened."""
+        """Build the column descriptions of a table's rows, with nested objects split into columns."""
         columns = [column for name in rows.names for column in _opened((name,), rows.column(name))]
         return cls(columns[:_MOST_FIELDS], len(rows))
 
     def named(self, name: str) -> ColumnFacts | None:
-        """Return the column with this path."""
+        """Return the column with exactly this dotted path, None if there is none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def called(self, names: Sequence[str], but: Sequence[ColumnFacts | None] = ()) -> list[ColumnFacts]:
-        """Return the columns whose last name is among `names`, in the order of `names`, shallow columns first."""
+        """Return unused columns whose last path part is in `names`, in that order, least nested first."""
         found = [column for column in self.columns if column.last in names and column not in but]
         return sorted(found, key=lambda column: (names.index(column.last), column.depth))
 
 
 def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
-    """Yield a column for some cells, or a column for each field if the cells are objects."""
+    """Yield one column description for these cells, or one for each field if the cells are objects."""
     has_objects = any(issubclass(kind, Mapping) for kind in {*map(type, cells)})
     objects = [cell for cell in cells if isinstance(cell, Mapping)] if has_objects else []
     if not objects or len(keys) == _DEEPEST or 2 * len(objects) < sum(cell is not None for cell in cells):
@@ -198,7 +198,7 @@ def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts
 
 
 def _plain(cell: Any) -> Any:
-    """Return a cell with a list of one unwrapped, and None in place of words such as n/a."""
+    """Return a cell cleaned: None for empty or words such as n/a, a list of one element unwrapped."""
     if isinstance(cell, str):
         return None if cell.strip().lower() in MISSING else cell
     if isinstance(cell, list):
@@ -209,7 +209,7 @@ def _plain(cell: Any) -> Any:
 
 
 def _numbered(raw: Sequence[Any]) -> tuple[IntArray, list[Any]]:
-    """Return a number for each different cell, −1 for an empty one, and the different cells."""
+    """Return each cell's index among the distinct cells (−1 if empty), and the list of distinct cells."""
     kinds, numbers, distinct = {*map(type, raw)}, dict[Any, int](), list[Any]()
 
     def number(cell: Any) -> int:
@@ -249,13 +249,13 @@ def _flat(cells: Sequence[Any]) -> list[float]:
 
 
 def _number(cell: Any) -> float:
-    """Return the score of a cell, NaN if it is not a score."""
+    """Return the score value of a cell, NaN if it is not a score."""
     number = number_of(cell, score_of_text)
     return np.nan if number is None or abs(number) > HUGE else number
 
 
 def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:
-    """Return the kind of a column with these cells. A few odd cells do not change it."""
+    """Decide the type of a column (`number`, `text` and so on) from its distinct cells, despite a few odd ones."""
     if not distinct:
         return "empty"
     if all(isinstance(cell, Mapping) for cell in distinct):
@@ -278,7 +278,7 @@ def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:
 
 
 def _is_letter(cell: Any) -> bool:
-    """Return True if a cell is a single letter, which counts as a verdict only if all cells do.
+    """Return True if a cell is one letter. A letter is a verdict only if all of the column's cells are.
 
     Inspect's C is also an answer's letter.
     """
@@ -289,7 +289,7 @@ _LETTERS = {"c", "p", "i", "n"}
 
 
 def _verdicts(texts: Sequence[str], n: int) -> str | None:
-    """Return `verdict` if all cells are words of a verdict, `text` if they are letters, else None."""
+    """Return `verdict` if all cells are words for right or wrong, `text` if they are answer letters, else None."""
     words = {text.lower() for text in texts}
     if len(words) > _MOST_WORDS or not words <= VERDICTS.keys() or len(texts) < n - 2:
         return None

@@ -41,7 +41,7 @@ class AskError(InputError):
         super().__init__(f"{why}: {_SAY[len(choices) > 1]} {ways}" if ways else why)
 
     def at(self, place: object) -> AskError:
-        """Return the question with the file that it is about."""
+        """Return a copy of this question to the user with the file's name before its text."""
         return AskError(self.about, f"{place}: {self.why}", self.choices, self.first)
 
 
@@ -49,7 +49,7 @@ class RefuseError(InputError):
     """Nothing in a table is a score of single answers."""
 
     def at(self, place: object) -> RefuseError:
-        """Return the refusal with the file that it is about."""
+        """Return a copy of this error with the file's name before its text."""
         return RefuseError(f"{place}: {self}")
 
 
@@ -83,6 +83,6 @@ class Roles:
     """The number of columns that could be the score."""
 
     def keys(self) -> list[ColumnFacts]:
-        """Return the columns whose values separate questions. Repeats are not among them."""
+        """Return the columns whose values together tell questions apart: question, model, task, metric, scorer."""
         names = ("model", "over", "task", "metric", "scorer")
         return [column for column in (self.question, *map(self.named.get, names)) if column is not None]

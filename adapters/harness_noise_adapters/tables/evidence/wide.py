@@ -27,7 +27,7 @@ class Family:
 
     @property
     def kind(self) -> str | None:
-        """The kind of the labels: `models`, `repeats` or `metrics`, None if it is unknown."""
+        """Meaning of the columns' labels: `models`, `repeats` or `metrics`, None if unknown."""
         if all(map(is_model, self.labels)):
             return "models"
         if all(map(is_number_of_run, self.labels)):
@@ -38,14 +38,14 @@ class Family:
 
 
 def is_number_of_run(label: str) -> bool:
-    """Return True if a label is that of a repeat: `run_1`, `seed3`, `2`."""
+    """Return True if a column label names a repeat: `run_1`, `seed3` or `2`."""
     match = _NUMBERED.fullmatch(snake(label))
     word = snake(label).rstrip("0123456789").strip("_") if match else None
     return word is not None and (word == "" or word in WORDS["families"]["runs"])
 
 
 def families(candidates: Sequence[ScoreCandidate]) -> list[Family]:
-    """Return the families of score columns that share a known affix: `A_correct`, `score_B`, `M.is_correct`."""
+    """Return groups of score columns that share a known prefix or ending: `A_correct`, `B_correct`."""
     groups: dict[tuple[str, str], list[tuple[ColumnFacts, str]]] = defaultdict(list)
     for one in candidates:
         for affix, label in _affixes(one.column):
@@ -59,7 +59,7 @@ def families(candidates: Sequence[ScoreCandidate]) -> list[Family]:
 
 
 def _affixes(column: ColumnFacts) -> list[tuple[str, str]]:
-    """Return (known word at an end of the column's name, the rest of the name)."""
+    """Return each way to split a column's name into (known score word, rest of the name)."""
     if column.depth and len(column.keys) > 1:
         known = _known(column.last)
         return [(f".{column.last}", ".".join(column.keys[:-1]))] if known else []
@@ -80,7 +80,7 @@ def _known(word: str) -> bool:
 
 
 def take_family(family: Family, question: ColumnFacts | None) -> tuple[str, list[ColumnFacts], list[str]] | None:
-    """Return kind, columns and labels of a family that is clearly models, repeats or metrics, else None.
+    """Return (kind, columns, labels) of a column group that is clearly models, repeats or metrics, else None.
 
     Raises:
         AskError: its members are models times metrics.
@@ -92,7 +92,7 @@ def take_family(family: Family, question: ColumnFacts | None) -> tuple[str, list
 
 
 def refuse_crossed(found: Sequence[Family]) -> None:
-    """Ask where columns are models times metrics: `opal_faithfulness`, `onyx_faithfulness`, `opal_relevance`, ….
+    """Raise a question if score columns combine models and metrics: `opal_faithfulness`, `opal_relevance`.
 
     Raises:
         AskError: names the columns of each metric.
@@ -121,7 +121,7 @@ def _is_metric_label(label: str) -> bool:
 
 
 def possible_scores(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:
-    """Return the columns of verdicts, or of numbers in [0, 1], whose names do not say that they are no scores."""
+    """Return the columns of verdicts, or numbers from 0 to 1, whose names do not rule out scores."""
     return [
         column
         for column in columns
@@ -130,13 +130,13 @@ def possible_scores(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:
 
 
 def of_questions(columns: Sequence[ColumnFacts], model: ColumnFacts | None) -> list[ColumnFacts]:
-    """Return the columns q1 … qn, which are questions in a table with a column of models."""
+    """Return the columns q1 … qn (one score column for each question) in a table with a model column, else []."""
     found = [column for column in columns if _QUESTION.fullmatch(column.last) and column.scored]
     return found if model is not None and len(found) > 2 else []
 
 
 def ask_bare(columns: Sequence[ColumnFacts], question: ColumnFacts | None) -> None:
-    """Ask the user if score columns without a known name are models or metrics.
+    """Raise the question to the user if several score columns without known names are models or metrics.
 
     Raises:
         AskError: models or metrics.
@@ -160,6 +160,6 @@ def _listed(columns: Sequence[ColumnFacts]) -> str:
 
 
 def has_parts(question: ColumnFacts | None) -> bool:
-    """Return True if questions are called 1, 1.1, 1.2, as repeats of one question are."""
+    """Return True if question names look like 1, 1.1, 1.2, as for repeats of one question."""
     names = {str(cell) for cell in question.distinct} if question is not None else set()
     return any(re.fullmatch(r"\d+\.[1-9]\d*", name) and name.partition(".")[0] in names for name in names)

@@ -33,13 +33,13 @@ class EveryEvalEverAdapter:
     about = "Every Eval Ever (UUID.json and UUID_samples.jsonl), read and written"
 
     def sniff(self, path: Path) -> bool:
-        """Return True for a file with the format's first bytes, or a folder with such files. Two files make one run."""
+        """Return True if a path is a file of the Every Eval Ever format, or a folder that holds some."""
         if path.is_dir():
             return any(map(_is_file, islice(_files(path), 20)))
         return _is_file(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Return one Run for each model of each file. Results without samples get no error bar."""
+        """Read result and sample files into one Run for each model of each file. Results alone get no error bar."""
         options = replace(options, columns=columns_of(path, options.columns))
         if not options.columns.keys() <= set(OURS):
             raise InputError(f"{path}: of this format `columns` names only {', '.join(OURS)}")
@@ -59,7 +59,7 @@ class EveryEvalEverAdapter:
         return [replace(run, notes=(*run.notes, *left_out)) for run in runs]
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Fill `score_details.uncertainty` of every result that has its samples, and change nothing else."""
+        """Write copies of the files with `score_details.uncertainty` filled in for every result with samples."""
         from .writing import write_again
 
         written: list[Path] = []
@@ -73,7 +73,7 @@ class EveryEvalEverAdapter:
         return written
 
     def make(self, run: Run, analysis: Analysis, out: Path) -> list[Path]:
-        """Write a run of any harness as two files, which are the same each time, under `data/TASK/DEVELOPER/MODEL/`."""
+        """Write any harness's run as a result and a sample file of this format. Return both paths."""
         from .writing import write_anew
 
         return write_anew(run, analysis, out)
@@ -94,7 +94,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _pairs(path: Path) -> Iterator[tuple[Path | None, Path | None]]:
-    """Yield pairs of results and samples that belong together, None for one that is missing."""
+    """Yield (results file, samples file) that belong together, None for one that is missing."""
     stems = {
         file.with_name(file.name.removesuffix(".json").removesuffix(SAMPLES)): file
         for file in filter(_is_file, _files(path))

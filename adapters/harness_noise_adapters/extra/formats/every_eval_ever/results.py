@@ -32,7 +32,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path | None) -> Results:
-        """Return the results of a file.
+        """Load a results file, and raise an error if it has no well-formed list of results.
 
         Raises:
             InputError: it has no list of results with what makes a result.
@@ -55,16 +55,16 @@ class Results:
 
     @property
     def items(self) -> list[dict[str, Any]]:
-        """The results themselves."""
+        """List of result dictionaries in the file, one for each metric."""
         results: list[dict[str, Any]] = self.data.get("evaluation_results", [])
         return results
 
     def called(self, key: str) -> list[int]:
-        """Return the places of the results that have this id or name."""
+        """Return the indices of the results with this id or name."""
         return [i for i, result in enumerate(self.items) if key in (str(result.get(RESULT)), str(result.get(NAME)))]
 
     def alone(self, harness: str) -> Run:
-        """Return the run of a results file without samples: values only, without error bars."""
+        """Return a Run of metric values without error bars, for a results file whose samples are missing."""
         why = "its samples are not here"
         values = [finite(result["score_details"].get("score")) for result in self.items]
         skipped = tuple(
@@ -75,7 +75,7 @@ class Results:
         return Run(str(model), str(self.path), harness, path=str(self.path), skipped=skipped)
 
     def described(self, part: Scores, place: int) -> Scores:
-        """Return the scores with the names, range, direction and value that the result at this place gives."""
+        """Return the scores renamed and completed with the range, direction and value of the result at this index."""
         result, (task, metric) = self.items[place], self.names[place]
         config, value = result["metric_config"], finite(result["score_details"].get("score"))
         ends = [end for name in ("min_score", "max_score") if (end := finite(config.get(name))) is not None]

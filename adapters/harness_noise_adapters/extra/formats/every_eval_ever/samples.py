@@ -34,7 +34,7 @@ from .results import DAMAGED, RESULT, Results
 
 
 def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[Run]:
-    """Return the runs of a file of samples, one for each model, with the results' facts on each metric."""
+    """Read a samples file into one Run for each model, with each metric's facts taken from the results file."""
     reader = _reader(samples, options)
     runs, lost = reader.read(), len(reader.lost)
     name, date = str(results.path or samples), str(results.data.get("evaluation_timestamp") or "")
@@ -69,7 +69,7 @@ class _Reader(FileReader):
             super().add(block)
 
     def described(self, part: Scores, results: Results) -> Scores:
-        """Return the scores with the names and facts of the result that they belong to."""
+        """Return the scores renamed and completed with the facts of the result they belong to."""
         key = part.task if "metric" not in self.columns_of else part.metric
         places, apart = results.called(key), "task" in self.chosen  # apart: a result is of more answers than these
         if not {"metric", "repeat"} & self.columns_of.keys() and len(places) > 1 and part.values.shape[1] > 1:
@@ -89,7 +89,7 @@ class _Reader(FileReader):
 
 
 def _reader(samples: Path, options: ReadOptions) -> _Reader:
-    """Return the reader of a samples file. Its first lines show whether results have ids and samples have epochs."""
+    """Build the reader of a samples file, after its first lines show if it has result ids and epochs."""
     first: list[Record] = []
     for _, rows in objects(samples):
         first += rows
@@ -111,7 +111,7 @@ class _Words:
     keys: Sequence[str]
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Return hashes and beginnings of the questions' words. There are no hashes if a sample has no words."""
+        """Return (hashes, first words) of all question texts, hashes None if any sample lacks its text."""
         by_key: dict[str, tuple[str, str]] = {}
         for _, rows in objects(self.samples):
             for row in rows:

@@ -27,7 +27,7 @@ EXTREME = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
 
 
 def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: Path) -> list[Path]:
-    """Write both files into a folder, with `score_details.uncertainty` of every result that has a row.
+    """Write copies of both files, with an uncertainty added to every result that has an estimate. Return paths.
 
     Returns:
         the files written.
@@ -44,7 +44,7 @@ def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: 
 
 
 def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
-    """Write a run of any harness as results and samples, and return both paths. The same run gives the same files.
+    """Write any harness's run as a results and a samples file of this format, and return both paths.
 
     Raises:
         InputError: no metric of it is a mean of question scores.
@@ -101,7 +101,7 @@ def _written(files: dict[Path, bytes], *inputs: Path) -> list[Path]:
 
 
 def uncertainty(row: Estimate) -> dict[str, Any]:
-    """Return the fields of the schema for an estimate: standard error, interval, number of questions."""
+    """Return an estimate as the format's fields: standard error, interval and number of questions."""
     clustered = "" if row.cluster is None else f", clustered by {row.cluster} ({counted(row.n_clusters, 'cluster')})"
     by = f"harness-noise: {row.estimator} of {counted(row.n_questions, 'question')}{clustered}"
     out: dict[str, Any] = {"standard_error": {"value": row.se, "method": by}, "num_samples": row.n_questions}
@@ -112,12 +112,12 @@ def uncertainty(row: Estimate) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    """Return a name that a folder can have."""
+    """Replace characters that a folder name cannot have by underscores."""
     return re.sub(r"[^A-Za-z0-9._@+-]+", "_", name).strip("._") or "unnamed"
 
 
 def _seconds(date: str) -> str:
-    """Return seconds since 1970, "0" if the run has no date."""
+    """Convert a run's date to seconds since 1970 as text, "0" without a date."""
     try:
         moment = datetime.fromisoformat(re.sub(r"T(\d\d)-(\d\d)-(\d\d)", r"T\1:\2:\3", date))
     except ValueError:
@@ -130,7 +130,7 @@ def _key(part: Scores) -> str:
 
 
 def _result(part: Scores, row: Estimate) -> dict[str, Any]:
-    """Return one metric with its error bars, in the schema's form."""
+    """Return one metric and its error bars as a result dictionary of this format."""
     low, high = row.range or (float("-inf"), float("inf"))
     split = {"se_data": row.se_data, "se_prediction": row.se_prediction, "se_total": row.se_total, "df": row.df}
     if part.native_is_first:  # the samples hold all answers, and so does the mean that the error bar belongs to
@@ -157,7 +157,7 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
 
 
 def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: str) -> Iterator[dict[str, Any]]:
-    """Yield a line for each answer under each metric, with the words that the run has."""
+    """Yield a sample dictionary of this format for each answer under each metric, with texts if known."""
     for part, row in parts:
         log, n = part.questions.log, len(part.questions)
         texts = log.read(range(n), part.scorer) if log is not None else [QuestionText()] * n

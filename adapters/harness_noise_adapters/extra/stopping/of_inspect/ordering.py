@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def stop_with(running: Any, stopping: EarlyStopping) -> None:
-    """Set the early-stopping object on a copy of the running task.
+    """Set an early-stopping object on a copy of the running task, so the user's own task stays unchanged.
 
     The user's own object, which may be run again, is not touched.
     """
@@ -43,7 +43,7 @@ def stop_with(running: Any, stopping: EarlyStopping) -> None:
 
 
 def reorder() -> bool:
-    """Wrap Inspect's planning of samples, and return False if it is not as we know it."""
+    """Patch Inspect so that samples start in our random order. Return False if this version does not allow it."""
     try:
         run = import_module(RUN)
         owner, name, wrap, expected = run, "tg_collect", _collecting, ["funcs"]
@@ -58,7 +58,7 @@ def reorder() -> bool:
 
 
 async def _in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Ask for one answer when its turn has come, and tell the stopper when the answer has ended."""
+    """Wait until an answer's turn comes, get the answer, and tell the stopper that it has ended."""
     await stopper.turn(*answer)
     result = await ask()
     stopper.ended(*answer)

@@ -54,7 +54,7 @@ class StoppingSettings(StoppingOptions):
 
     @classmethod
     def of(cls, flag: Flag) -> StoppingSettings:
-        """Return the settings as they were written, checked.
+        """Read the stopping settings from a run's metadata, and raise an error if they are wrong or conflict.
 
         Raises:
             InputError: one that is not understood, or two that exclude each other.
@@ -74,7 +74,7 @@ class StoppingSettings(StoppingOptions):
 
 
 def written(option: str, value: object = "") -> str:
-    """Return a setting, and perhaps its value, as metadata have it."""
+    """Return a setting as a user writes it in the metadata: `noise_OPTION` or `noise_OPTION=VALUE`."""
     return f"noise_{option}" + (f"={value}" if value != "" else "")
 
 
@@ -91,7 +91,7 @@ class DecidingScore:
     """The scorer's name in the rows of a log."""
 
     def value(self, scores: Mapping[str, Any]) -> Any:
-        """Return the deciding value of one answer, None for an answer without one."""
+        """Return, from all scores of one answer, the value that the stopping rule uses, None if missing."""
         score = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
         value = getattr(getattr(score, "score", score), "value", None)
         return value.get(self.key) if isinstance(value, Mapping) else value
@@ -178,7 +178,7 @@ class Stopper:
         self.left, self.begun = list(self.sizes), [0] * len(blocks)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
-        """Return indexes of the plan's answers in the order in which they are started, with the unasked ones last."""
+        """Return the indices of Inspect's planned answers in the order to start them, unneeded ones last."""
         place = {answer: at for at, answer in enumerate(self.block)}
         return sorted(range(len(plan)), key=lambda at: place.get(self._answer(*plan[at]), len(place)))
 
@@ -186,7 +186,7 @@ class Stopper:
         return self.questions.keys[i], epoch
 
     async def turn(self, i: int, epoch: int) -> None:
-        """Wait until an answer may be asked for: few are to be under way when a look stops the run."""
+        """Wait until this answer may start, so that few answers are running when the rule stops the run."""
         from anyio import Event
 
         block = self.block.get(self._answer(i, epoch))
@@ -198,20 +198,20 @@ class Stopper:
         self.begun[block] += 1
 
     def _may_begin(self, block: int) -> bool:
-        """Return True if an answer of this block may be asked for: a look needs it, few run ahead, or no look comes."""
+        """Return True if an answer of this block may start: a check needs it, or few run ahead of the next check."""
         if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
         return self.fresh and ahead <= AHEAD * len(self.block) and running < max(1, self.max_samples or self.peak)
 
     def _move(self) -> None:
-        """Wake all answers that wait for their turn."""
+        """Wake all answers that wait for their turn, so that each checks again."""
         if self.moved is not None:
             self.moved.set()
             self.moved = None
 
     def reason(self, key: str, epoch: int) -> str | None:
-        """Return the reason why an answer is not to be asked for, None if it is."""
+        """Return the reason for skipping an answer (stopped, or not in the subset), None if it shall be asked for."""
         answer = key, epoch
         if answer not in self.block:
             return None if self.asking.sample is None else f"not in the random subset of {len(self.part):,} questions"
@@ -233,14 +233,14 @@ class Stopper:
         self.peak = max(self.peak, len(self.started) - len(self.values))
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
-        """Count an answer that has ended, with or without scores."""
+        """Record an answer that has ended, with its scores if any, and check the stopping rule."""
         answer = key, epoch
         if answer in self.block:
             self._seen(answer)
             self._count(answer, None if self.decides is None else self.decides.value(scores))
 
     def ended(self, i: int, epoch: int) -> None:
-        """Count a sample that has ended in any way. Without scores it counts as one without an answer."""
+        """Record a sample that has ended in any way. One without scores counts as missing."""
         self._end(self._answer(i, epoch))
 
     def _end(self, answer: Answer) -> None:
@@ -258,7 +258,7 @@ class Stopper:
         self.look()
 
     def look(self) -> None:
-        """Take all looks whose answers are complete. After a fault there are no more looks."""
+        """Check the stopping rule for each block now complete. After an error never check again."""
         try:
             if self.off:
                 return
@@ -270,7 +270,7 @@ class Stopper:
             self.fault(error)
 
     def _is_next_there(self) -> bool:
-        """Return True if all answers that the next look waits for are there."""
+        """Return True if all answers needed for the next check of the stopping rule have come."""
         return not self.stopped and self.looked < len(self.left) and not self.left[self.looked]
 
     def _take(self, order: Order) -> None:
@@ -286,7 +286,7 @@ class Stopper:
         self._say(self.taken.message)
 
     def _weigh(self) -> None:
-        """Decide whether further epochs pay, each time another epoch is complete."""
+        """Decide, whenever another epoch is complete, whether further epochs would still reduce the noise."""
         epochs = next((k for k, left in enumerate(self.left) if left), self.epochs)
         if self.most or epochs <= self.weighed:
             return
@@ -300,7 +300,7 @@ class Stopper:
         logger.warning("noise: %s: %s", self.task, text)
 
     def scores(self, blocks: int) -> Scores:
-        """Return the deciding scores of the answers of the first blocks, NaN for an answer without one.
+        """Return the deciding scores of the first blocks of answers, NaN for missing. Raise an error for words.
 
         Raises:
             InputError: one that is no number.
@@ -326,7 +326,7 @@ class Stopper:
         )
 
     def fault(self, error: Exception) -> None:
-        """Take no more looks after an error."""
+        """Stop checking the rule after an error, so that the run goes on to its end."""
         self._give_up(error_message(error))
 
     def _give_up(self, why: str) -> None:
@@ -337,36 +337,36 @@ class Stopper:
 
     @property
     def looked(self) -> int:
-        """Looks that have been taken."""
+        """Number of times that the stopping rule has been checked."""
         return 0 if self.taken is None else self.taken.sequential.look
 
     @property
     def sequential(self) -> Sequential | None:
-        """All that may be reported after the last look."""
+        """Results of the last check of the stopping rule for the report, None before the first."""
         return None if self.taken is None else self.taken.sequential
 
     @property
     def stopped(self) -> bool:
-        """True if a look has ended the run."""
+        """True if the stopping rule has ended the run."""
         return self.taken is not None and self.taken.stop
 
     @property
     def cut(self) -> bool:
-        """True if the run was ended from outside before all answers were asked for, and not by a look."""
+        """True if the run was interrupted from outside before all answers were asked for, not by the rule."""
         wanted = set(islice(self.block, sum(self.sizes[: self.most or None])))
         return not (self.stopped or wanted <= self.started)
 
     def answers(self) -> set[Answer]:
-        """Return the answers that were asked for, or have ended."""
+        """Return all answers (question key, epoch) that were started or have ended."""
         return {*self.values, *self.started}
 
     def _late(self) -> list[Answer]:
-        """Return the answers that have no part in the last look."""
+        """Return the answers that came too late to be part of the last check of the stopping rule."""
         late = [answer for answer in self.answers() if self.block[answer] >= self.looked]
         return sorted(late, key=lambda answer: (self.index[answer[0]], answer[1]))
 
     def summary(self) -> list[str]:
-        """Return sentences for the end of the task that the decision and the looks do not tell."""
+        """Return sentences for the task's end on late answers and on the random subset."""
         out = []
         if self.stopped and (more := len(self._late())):
             out.append(
@@ -382,7 +382,7 @@ class Stopper:
         return out
 
     def inject(self, results: EvalResults) -> None:
-        """Append the difference of the looks to the score that decides."""
+        """Add the stopping rule's difference to the compared run to the deciding score in Inspect's results."""
         sequential, of = self.sequential, self.decides
         if sequential is None or of is None or self.other is None:
             return
@@ -391,14 +391,14 @@ class Stopper:
             append_record(first[0], "sequential", sequential.to_dict(), against=self.against)
 
     def close(self) -> dict[str, Any]:
-        """Return the record, at the end of the task, when no answer is still to come."""
+        """Count unfinished answers as missing at the task's end, and return the record for the log."""
         for answer in self.started:
             self._end(answer)
         self.to_say += self.summary()
         return self.record()
 
     def record(self) -> dict[str, Any]:
-        """Return the record for the log. A fingerprint shows later whether the deciding scores have changed."""
+        """Return a dict for the log on what was asked and decided, with a hash of the scores to detect changes."""
         out: dict[str, Any] = {"version": __version__}
         last, answers = self.sequential, self.answers()
         if last is not None:
@@ -427,7 +427,7 @@ class Stopper:
 
 
 def current_stopper() -> Stopper | None:
-    """Return the control that may end the task of this context, or None."""
+    """Return the object that may stop the task now running, None if there is none."""
     live = current.get()
     found: Stopper | None = None if live is None else live.stopper
     return found

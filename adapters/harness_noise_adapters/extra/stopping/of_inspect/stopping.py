@@ -51,7 +51,7 @@ logger = logging.getLogger("harness_noise")
 
 
 def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
-    """Let Inspect ask us before each sample of the running task, unless its own code has seen to it.
+    """Make Inspect ask before each sample whether to skip it. Return why the task must not start, or None.
 
     Returns:
         Why the task must not start.
@@ -77,7 +77,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
 def stopper_of(
     live: Live, samples: Sequence[Sample], epochs: int, asking: StoppingSettings, folders: Sequence[str]
 ) -> Stopper:
-    """Return the control of a task, with everything that is known before the first question."""
+    """Build the object that decides when a task may stop, from its samples and settings, before the first answer."""
     spec, config, to_say = live.spec, live.spec.config, live.to_say
     task, text = spec.task, live.flag.settings.cluster
     named = None if text is None else UserSpec(text)
@@ -137,7 +137,7 @@ def stopper_of(
 
 
 def _check(spec: EvalSpec, epochs: int, asking: StoppingSettings) -> None:
-    """Refuse what no run of the task can do, and warn of an order that no other run can have."""
+    """Raise an error for a task that cannot stop early, and warn of a sample order that no other run has."""
     less = asking.rule is not None or asking.repeats or asking.sample is not None
     if less and spec.config.log_samples is False:
         raise InputError(
@@ -171,7 +171,7 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
 
 
 def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scorers) -> tuple[str, ...] | None:
-    """Return the clusters by which the task's noise is computed.
+    """Return the cluster of each question for the error bars, None without. Raise an error if they are missing.
 
     Where the user's own cannot be had, the task does not start.
     """
@@ -189,7 +189,7 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:
-    """Return a note if the compared log lacks some of the task's questions. Refuse a log that has none of them."""
+    """Return a note if the compared log lacks some of the task's questions. Raise an error if it has none."""
     common = len(pair_questions(questions, other.questions).rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
@@ -201,7 +201,7 @@ def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list
 def _part(
     sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
-    """Return a random subset of whole clusters, the same for the same questions in whatever order they come.
+    """Draw a random subset of questions by whole clusters. Return indices and, if unequal, drawing chances.
 
     With the probability of each question that was drawn, where these differ.
     """
@@ -216,7 +216,7 @@ def _part(
 def _order(
     spec: EvalSpec, rule: StoppingRule, labels: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
 ) -> Order:
-    """Return blocks in a random order: Inspect's own shuffle, or for whole clusters one that is drawn here."""
+    """Return the random order, in blocks, in which questions are asked: Inspect's shuffle or, by clusters, ours."""
     ours = ordering.reorder()
     if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
         logger.warning(
@@ -233,7 +233,7 @@ def _order(
 
 
 def declared(spec: EvalSpec) -> str | None:
-    """Return the score that a task declares as its headline, as `noise_metric` would name it.
+    """Return the score that the task declares as its headline, in `noise_metric` form, None if it has none.
 
     None where it names none.
     """
@@ -243,7 +243,7 @@ def declared(spec: EvalSpec) -> str | None:
 
 
 def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
-    """Return the deciding score of a task that is compared with no other run.
+    """Choose the score that decides when to stop, for a task compared with no other run.
 
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
@@ -264,7 +264,7 @@ def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
 
 
 def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
-    """Return the metric that decides a comparison with a log, and the log's scores under that metric.
+    """Return (deciding score, the log's scores under it) for a comparison with another log.
 
     Raises:
         InputError: the log has several that it could be, or none.
@@ -291,7 +291,7 @@ def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
 
 
 def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str], what: str) -> LogRun:
-    """Return the log of a task that a run is compared with.
+    """Read the one log of this task at a path, which the running task is compared with.
 
     Args:
         where: a log, or a folder with one of the task.
@@ -324,7 +324,7 @@ MANAGER = "harness-noise"
 
 
 def _safely(ask: Callable[[Stopper], Any]) -> Any:
-    """Return the result of asking the stopper of the current task. An error stops the looks instead of the task.
+    """Call a function on the current task's stopper. Return None without one or on errors, which end the checks.
 
     None where there is none, or a fault in it.
     """
@@ -347,7 +347,7 @@ class Stopping:
     """From which relative paths are meant."""
 
     async def start_task(self, task: EvalSpec, samples: list[Sample], epochs: int) -> str:
-        """Read what is compared with, and draw the order.
+        """Read the log to compare with and draw the order when Inspect starts a task. Errors end the task.
 
         Raises:
             InputError: it cannot be done; then the task ends before it has asked anything.
@@ -372,18 +372,18 @@ class Stopping:
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
-        """Return a reason not to ask for an answer, None to ask for the answer."""
+        """Tell Inspect to skip an answer, with the reason, or return None to have it asked for."""
         from inspect_ai.util import EarlyStop
 
         reason = _safely(lambda stopper: stopper.reason(str(id), epoch))
         return None if reason is None else EarlyStop(id=id, epoch=epoch, reason=reason)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
-        """Count an answer that has its scores."""
+        """Record the scores of an answer that Inspect has finished."""
         _safely(lambda stopper: stopper.answered(str(id), epoch, scores))
 
     async def complete_task(self) -> dict[str, Any]:
-        """Return what was decided, for the log."""
+        """Return the record of what was asked and decided, for Inspect to write to its log."""
         record = _safely(lambda stopper: stopper.close())
         return {} if record is None else {RECORD: record}
 
@@ -396,7 +396,7 @@ def of_code(
     complete: Sequence[str | os.PathLike[str]],
     choices: Mapping[str, Any],
 ) -> Stopping:
-    """Return what ends a task, as the code of a task asks for it: see `stop_when`.
+    """Build the early-stopping object from the arguments of `stop_when`, with errors for wrong ones.
 
     Raises:
         InputError: no such choice, or not one of `against` and `se`.

@@ -32,7 +32,7 @@ MOST_REPEATS = 16
 
 
 def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
-    """Refuse, before the model is asked, what a random subset cannot be drawn with.
+    """Raise an error, before any answer, if the options rule out stopping early or asking only a subset.
 
     Raises:
         InputError: says which.
@@ -81,7 +81,7 @@ class Growing:
         """The documents that were asked, by task, None if all were."""
 
     def evaluate(self) -> Any:
-        """Return lm-eval's own result over the questions that were asked, each of them once.
+        """Ask block by block until the stopping rule ends it, and return lm-eval's result over what was asked.
 
         Without a rule these are known beforehand, and `further` asks for what comes after lm-eval's own answers. A
         fault of ours costs the looks: then all questions are asked, and those that have been are not asked again.
@@ -104,7 +104,7 @@ class Growing:
             return self.asking.whole(self.part)  # a fault of the task's own comes again, without the model
 
     def further(self) -> None:
-        """Ask for further answers, once lm-eval's own result is there. A run with a rule has them by then."""
+        """Ask for repeats beyond lm-eval's own answers while they pay, in a run without a stopping rule."""
         if self.options.rule is not None:
             return
         if self.asking.ask() and self.options.repeats.auto:
@@ -113,7 +113,7 @@ class Growing:
             self._ask_until_enough(self.units)
 
     def _give_up(self, error: Exception) -> None:
-        """Take no more looks after an error, and ask everything that may be asked."""
+        """Stop checking the rule after an error, and ask all questions instead."""
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
@@ -125,13 +125,13 @@ class Growing:
             self.part = self._part()
 
     def _part(self) -> dict[str, list[int]] | None:
-        """Return task → the documents that were asked, None if all were."""
+        """Return a dict from task to the document numbers that were asked, None if all were."""
         part = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
         total = sum(task.n_total for unit in self.units for task in unit.tasks)
         return None if sum(map(len, part.values())) == total else {task: part[task] for task in self.asking.tasks}
 
     def record(self, run: Run) -> Run:
-        """Return the run with what made it stop, and which questions were drawn."""
+        """Return the run with a record of the checks of the stopping rule and of which questions were drawn."""
         looks = [unit.look.sequential.to_dict() for unit in self.units if unit.look is not None]
         drawn = [row.to_dict() for unit in self.units for row in _drawn(unit)]
         if looks and self.others.against is not None:
@@ -162,13 +162,13 @@ class Growing:
                 unit.done |= unit.blocks == len(unit.order.ends) or self.asking.interrupted
 
     def _score(self, part: Mapping[str, Sequence[int]]) -> None:
-        """Evaluate these documents natively, which asks those that have not been asked, and keep their scores."""
+        """Evaluate these documents, asking the model only for those not yet asked, and store their scores."""
         tasks = {name: self.asking.tasks[name] for name in part}
         _, gathered = measure(self.asking.block(part), tasks, self.asking)
         self.grown.add(part, gathered.scores)
 
     def _ask_until_enough(self, units: Sequence[Unit]) -> None:
-        """Ask more answers per question of each task while they pay, the same number for all its questions."""
+        """Ask for more answers to every question of each task for as long as they reduce the noise enough."""
         while steps := {task: step for unit in units for task, step in self._steps(unit).items()}:
             part = {task: numbers for unit in units for task, numbers in unit.asked().items() if task in steps}
             totals = {task: self.asking.times(task)[1] + step for task, step in steps.items()}
@@ -177,7 +177,7 @@ class Growing:
             self._score(part)
 
     def _steps(self, unit: Unit) -> dict[str, int]:
-        """Return task → how many more answers to ask for each of its questions, for tasks of which more would pay.
+        """Return a dict from task to how many more answers each question should get, only tasks that gain.
 
         A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
@@ -221,7 +221,7 @@ class Growing:
         self._say(unit.name, unit.look.message)
 
     def _key(self, unit: Unit) -> tuple[str, str] | None:
-        """Return the deciding (metric, filter), chosen at the first look, None if none can decide."""
+        """Return the (metric, filter) that decides when to stop, chosen at the first check, None if none can."""
         if unit.key is None:
             unit.key = next(iter(self._keys(unit)), None)
             if unit.key is None and unit.blocks == 1:
@@ -235,7 +235,7 @@ class Growing:
         return unit.key
 
     def _keys(self, unit: Unit) -> list[tuple[str, str]]:
-        """Return the metrics and filters that can decide, the first ones first."""
+        """Return the (metric, filter) pairs that could decide when to stop, best first."""
         keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
             keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]
@@ -251,7 +251,7 @@ class Growing:
 
 
 def _drawn(unit: Unit) -> Iterator[Drawn]:
-    """Return the record of the tasks whose questions, or answers, were not all asked."""
+    """Yield for each task of which not everything was asked a record of how many questions were drawn."""
     last = None if unit.look is None else unit.look.sequential
     early = last is not None and (last.n_asked < last.n_total or (last.n_answers or 0) < (last.n_answers_total or 0))
     part, seed = unit.asked(), unit.order.seed
@@ -269,7 +269,7 @@ def _drawn(unit: Unit) -> Iterator[Drawn]:
 
 
 def _several(units: Sequence[Unit], options: Options) -> list[Note]:
-    """Return a note that several decisions of a run are each made at the error rate of one."""
+    """Return a note if a run makes several stopping decisions, each at the error rate of one."""
     N, rule = len(units), options.rule
     if rule is None or rule.se is not None or N < 2:
         return []
@@ -285,7 +285,7 @@ def _several(units: Sequence[Unit], options: Options) -> list[Note]:
 
 
 def _step(now: EnoughRepeats) -> int:
-    """Return how many more answers to ask for before the next check: half of the estimated need."""
+    """Return how many more answers to ask for before the next check: half of what seems needed, at least 1."""
     if now.share is None or now.share >= 1:
         return 1
     enough = now.repeats * now.share / (1 - now.share) * (1 - REPEATS_SHARE) / REPEATS_SHARE
@@ -293,7 +293,7 @@ def _step(now: EnoughRepeats) -> int:
 
 
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
-    """Return the analysis with the references' estimates for all questions, or a note if there are none."""
+    """Return the analysis with estimates for the whole benchmark from reference runs, or a note why not."""
     try:
         rows, notes = full_means([run], references, settings, refuse=False)
     except InputError as error:

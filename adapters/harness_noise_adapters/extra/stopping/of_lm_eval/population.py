@@ -79,11 +79,11 @@ class Unit:
 
     @property
     def in_rounds(self) -> bool:
-        """True if all questions are asked once before any is asked twice."""
+        """True if every question is asked once before any is asked a second time."""
         return not self.order.whole and self.rule is not None and self.rule.asking == "breadth"
 
     def block(self, number: int) -> dict[int, dict[str, list[int]]]:
-        """Return the documents of a block, counted from 1, by round and task, in increasing order.
+        """Return, as round → task → sorted document numbers, what the block with this number (from 1) asks for.
 
         Where questions are not asked in rounds, the first round stands for all answers.
         """
@@ -93,17 +93,18 @@ class Unit:
         return {r: self._by_task(positions[rounds == r].tolist()) for r in np.unique(rounds).tolist()}
 
     def asked(self) -> dict[str, list[int]]:
-        """Return the documents of all blocks that have been asked."""
+        """Return a dict from task to the document numbers asked for in all blocks so far."""
         return self._by_task(self.order.asked(self.blocks).tolist())
 
     def _by_task(self, positions: Iterable[int]) -> dict[str, list[int]]:
+        """Return a dict from task name to document numbers, for these positions in the unit's order."""
         documents: dict[str, list[int]] = {}
         for task, document in sorted({self.rows[position] for position in positions}):
             documents.setdefault(self.tasks[task].name, []).append(document)
         return documents
 
     def group(self, tasks: Sequence[str] | None = None) -> Group | None:
-        """Return the group of the deciding metric, of all its tasks or of some. None of one task."""
+        """Return the group of tasks over which the deciding metric is averaged, None for a single task."""
         if self.metrics is None or self.key is None:
             return None
         weighting = dict(self.metrics).get(self.key[0], "size")
@@ -119,12 +120,12 @@ class Others:
 
     @property
     def predictors(self) -> list[Run]:
-        """The references that the looks learn from, besides the run compared with."""
+        """Reference runs whose scores help predict answers, without the run compared with."""
         return [run for run in self.references if self.against is None or not same_run(run, self.against)]
 
     @classmethod
     def read(cls, options: Options) -> Others:
-        """Return the runs that the options name.
+        """Read the runs that the options name: one to compare with, and reference runs.
 
         Raises:
             InputError: one cannot be read, or is several.
@@ -170,7 +171,7 @@ class Population:
         return self.others.against
 
     def units(self) -> list[Unit]:
-        """Return the units of tasks that stop together, with their orders.
+        """Return the units (single tasks or groups) that stop together, each with its random order of questions.
 
         Without a rule an order has one block.
         """
@@ -181,7 +182,7 @@ class Population:
         ]
 
     def _check_metric(self) -> None:
-        """Refuse a deciding metric by which the other run has measured none of the tasks."""
+        """Raise an error if the run compared with lacks the user's deciding metric for all tasks."""
         wanted = self.options.metric
         if self.against is None or wanted is None:
             return
@@ -194,7 +195,7 @@ class Population:
             )
 
     def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
-        """Return the groups that are in no other one, and the tasks outside of any."""
+        """Return (name, tasks, metrics) of each outermost group, and of each task outside of groups."""
         groups: dict[str, tuple[list[str], Metrics]] = {
             name: ([task for task in self.asking.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
@@ -236,7 +237,7 @@ class Population:
         return tasks
 
     def _carried(self, task: str, questions: Questions) -> tuple[Labels, str | None] | tuple[None, None]:
-        """Return the clusters of the run compared with, for a task of which nothing says `none`."""
+        """Return (clusters, SPEC) taken over from the run compared with, (None, None) if none apply."""
         theirs = self._theirs(task)
         if theirs is None or theirs.clusters is None:
             return None, None
@@ -251,7 +252,7 @@ class Population:
         return None if self.against is None else scores_of(self.against, task)
 
     def _shared(self, task: TaskQuestions, against: Run) -> TaskQuestions:
-        """Return only the questions that the other run has answered, because no others count in the comparison."""
+        """Return a task's questions without those that the run compared with has not answered."""
         theirs = self._theirs(task.name)
         if theirs is None:
             have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
@@ -328,7 +329,7 @@ class Population:
     def _chances(
         self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], labels: Sequence[str] | None
     ) -> FloatArray | None:
-        """Return (n,) probabilities of being drawn, None if all questions have the same."""
+        """Return each question's probability of being drawn into the subset, None if equal for all."""
         assert self.options.sample is not None
         expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
@@ -337,14 +338,14 @@ class Population:
         return drawing_chances(self.options.sample, np.array(predictions), labels, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
-        """Return (n,) numbers of answers to each question, None if all get one, or as many as pay."""
+        """Return how many answers each question gets, None if one each or decided during the run."""
         each = [self.asking.times(task.name)[1] for task in tasks]
         if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
             return None
         return [each[number] for number in of_task]
 
     def _asked_as(self, rule: StoppingRule, tasks: Sequence[TaskQuestions]) -> StoppingRule:
-        """Return the rule, which asks depth first where lm-eval itself asks a question several times at once."""
+        """Return the stopping rule, changed to all repeats at once where lm-eval itself asks so, with a note."""
         several_times = {task.name: own for task in tasks if (own := self.asking.times(task.name)[0]) > 1}
         if rule.asking == "depth" or not several_times:
             return rule
@@ -360,14 +361,14 @@ class Population:
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:
-    """Return the cluster of a document in the statistics: tasks share clusters only where they share the SPEC."""
+    """Return a document's cluster name for the statistics. Tasks share clusters only under the same SPEC."""
     if task.clusters is None:
         return f"\x1f{number}\x1f{document}"
     return f"{task.cluster_spec}\x1f{task.clusters[document]}"
 
 
 def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
-    """Return the order with its first look postponed until some questions of every task have been asked."""
+    """Return the order with its first check put off until some questions of every task have been asked."""
     tasks = np.asarray(of_task)
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
     for number in range(1, len(order.ends) + 1):
@@ -377,7 +378,7 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
 
 
 def _rows(task: Any, targets: bool) -> list[Row]:
-    """Return the question facts that lm-eval will log of every document, before any is asked.
+    """Return for each document of a task the same question facts that lm-eval will later log.
 
     The reference answer only where it is needed.
     """
@@ -405,7 +406,7 @@ class Grown:
         """Metrics of which the answers to some question differ."""
 
     def add(self, part: Part, measured: Iterable[Scores]) -> None:
-        """Add documents with their scores, in their order. Scores of a document that was there are replaced."""
+        """Store scores by document, replacing those of documents that were there before."""
         for scores in measured:
             if len(scores.questions) == len(part[scores.task]):
                 key = scores.key
@@ -414,11 +415,11 @@ class Grown:
                 self._rows.setdefault(key, {}).update(zip(part[scores.task], scores.values, strict=True))
 
     def keys(self, task: str) -> list[tuple[str, str]]:
-        """Return the (metric, filter) pairs that a task was measured by."""
+        """Return the (metric, filter) pairs that a task has scores for."""
         return [(metric, scorer) for name, metric, scorer in self._rows if name == task]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
-        """Return the scores of all questions of a unit that have been asked, by task."""
+        """Return for each task of a unit the scores of all questions asked so far, under one metric and filter."""
         part = unit.asked()
         return [self._part(task, part.get(task.name, []), (task.name, *key)) for task in unit.tasks]
 
@@ -442,6 +443,6 @@ class Grown:
 
 
 def scores_of(run: Run, task: str, key: tuple[str, str] | None = None) -> Scores | None:
-    """Return a run's scores on a task by one metric and filter, or by any, None without such scores."""
+    """Return a run's scores on a task by one (metric, filter), or by any without `key`. None if it has none."""
     parts = (part for part in (*run.scores, *run.parts) if part.task == task)
     return next((part for part in parts if key is None or (part.metric, part.scorer) == key), None)

@@ -18,7 +18,7 @@ from ..data.scores import CorpusScores, Run, Scores
 from ..data.units import Equivalent
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
-from ..results.parts import Drawn, Sequential
+from ..results.parts import STOPS, Drawn, Sequential
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def number_wanted(size: str | float, n: int) -> int:
 
 def with_record(
     run: Run,
-    sequential: Iterable[Mapping[str, Any]],
+    stops: Iterable[Mapping[str, Any]],
     drawn: Iterable[Mapping[str, Any]],
     sizes: Mapping[str, int] | None = None,
 ) -> Run:
@@ -163,7 +163,7 @@ def with_record(
 
     Args:
         run: without them.
-        sequential: objects of the block's `sequential`.
+        stops: records of what stopped it.
         drawn: objects of its `drawn`; `stopped_early` where they say so.
         sizes: task → all its questions, where that is known; `not_a_random_part` where fewer could be drawn.
     """
@@ -183,7 +183,7 @@ def with_record(
 
     return replace(
         run,
-        sequential=tuple(sequential),
+        stops=tuple(stops),
         drawn=drawn,
         scores=tuple(map(marked, run.scores)),
         parts=tuple(map(marked, run.parts)),
@@ -271,13 +271,13 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
 def read_block(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a log's valid records of early stopping, and of randomly drawn questions, from its `noise` block."""
     entries = block if isinstance(block, Mapping) else {}
-    return recorded_looks(entries.get("sequential")), valid_objects(entries.get("drawn"), Drawn)
+    return recorded_stops(entries.get(STOPS)), valid_objects(entries.get("drawn"), Drawn)
 
 
-def recorded_looks(rows: object) -> list[dict[str, Any]]:
+def recorded_stops(rows: object) -> list[dict[str, Any]]:
     """Return the valid early-stopping records among these rows, each `decision` with its margin."""
-    looks = valid_objects(rows, Sequential)
-    return [{**look, "decision": Equivalent.recorded(look["decision"])} for look in looks]
+    found = valid_objects(rows, Sequential)
+    return [{**record, "decision": Equivalent.recorded(record["decision"])} for record in found]
 
 
 def valid_objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ from .sample import (
 if TYPE_CHECKING:
     from ..stats import resampling
 
-__all__ = ["analyze_run", "analyze_runs", "estimate_scores", "looks_of"]
+__all__ = ["analyze_run", "analyze_runs", "estimate_scores", "records_of"]
 
 
 def _chance_varies(data: Sample) -> bool:
@@ -266,7 +266,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         reasons.setdefault((skip.code, skip.reason), []).append(f"{skip.task} {skip.metric}")
     for (code, reason), names in reasons.items():
         notes.append(Note(code, f"no error bar for {some_of(names, 3)}: {reason}"))
-    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
+    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **records_of([run]))
 
 
 def _without_range(rows: Iterable[Estimate]) -> list[Note]:
@@ -302,7 +302,7 @@ def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | Non
     more = [([], []) if further is None else further(run, settings) for run in runs]
     estimates = tuple(row for part, (rows, _) in zip(parts, more, strict=True) for row in (*part.estimates, *rows))
     notes_ = merge_notes(*(part.notes for part in parts), *(said for _, said in more), notes, _other_tasks(runs))
-    return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
+    return Analysis(settings.to_dict(), estimates, notes_, **records_of(runs))
 
 
 def _other_tasks(runs: Sequence[Run]) -> list[Note]:
@@ -324,19 +324,19 @@ def _other_tasks(runs: Sequence[Run]) -> list[Note]:
     return out
 
 
-def looks_of(runs: Sequence[Run]) -> dict[str, Any]:
+def records_of(runs: Sequence[Run]) -> dict[str, Any]:
     """Return the runs' records of early stopping and of drawn questions, as fields for an `Analysis`.
 
     Raises:
         InputError: a run has one of stopping, and what corrects for it is not installed.
     """
     correction(runs)
-    if not any(run.sequential or run.drawn for run in runs):
+    if not any(run.stops or run.drawn for run in runs):
         return {}
-    from ..results.parts import Drawn, Sequential
+    from ..results.parts import STOPS, Drawn, Sequential
 
     return {
-        "sequential": tuple(Sequential(**record) for run in runs for record in run.sequential),
+        STOPS: tuple(Sequential(**record) for run in runs for record in run.stops),
         "drawn": tuple(Drawn(**record) for run in runs for record in run.drawn),
     }
 

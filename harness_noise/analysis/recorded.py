@@ -7,6 +7,7 @@ from typing import Any
 
 from ..data.scores import Run
 from ..extras import module_of
+from ..results.parts import KEYWORD
 
 
 def correction(runs: Iterable[Run]) -> Any:
@@ -15,7 +16,7 @@ def correction(runs: Iterable[Run]) -> Any:
     Raises:
         InputError: it is not installed, and numbers without it are too extreme.
     """
-    stopped = next((run for run in runs if run.sequential), None)
+    stopped = next((run for run in runs if run.stops), None)
     if stopped is None:
         return None
-    return module_of("looks", f"{stopped.name} stopped early, and what corrects its numbers for that")
+    return module_of(KEYWORD, f"{stopped.name} stopped early, and what corrects its numbers for that")

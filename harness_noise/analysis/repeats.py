@@ -135,7 +135,7 @@ def _join(runs: Sequence[Run]) -> Run:
         groups=tuple(replace(same[0], native=None) for same in groups.values()),
         skipped=tuple(same[0] if len(same) == 1 else replace(same[0], native=None) for same in skipped.values()),
         notes=tuple(notes),
-        sequential=(),  # each run stopped for itself
+        stops=(),  # each run stopped for itself
         drawn=tuple(record for record in first.drawn if all(record in run.drawn for run in runs)),
         headline=frozenset().union(*(run.headline for run in runs)),
     )

@@ -249,8 +249,8 @@ def _renamed(run: Run, common: dict[tuple[str, str, str], tuple[str, ...]]) -> R
     for group in run.groups:
         names = {old.get((task, group.scorer, group.metric), group.metric) for task in group.tasks}
         groups.append(replace(group, metric=names.pop()) if len(names) == 1 else group)
-    sequential = [
+    stops = [
         {**record, "metric": old.get((record["task"], record["scorer"], record["metric"]), record["metric"])}
-        for record in run.sequential
+        for record in run.stops
     ]
-    return replace(run, scores=scores, groups=tuple(groups), sequential=tuple(sequential))
+    return replace(run, scores=scores, groups=tuple(groups), stops=tuple(stops))

@@ -139,7 +139,7 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
         corpus=tuple(kept["corpus"]),
         groups=tuple(replace(group, native=None) for group in groups if group.tasks),
         skipped=(),
-        sequential=(),
+        stops=(),
         notes=(*run.notes, *notes),
     )
     return mark_doubled(some)

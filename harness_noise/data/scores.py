@@ -423,8 +423,8 @@ class Run:
     """Values that the run reports and that get no error bar."""
     notes: tuple[Note, ...] = ()
     """Hints and warnings for the user."""
-    sequential: tuple[Mapping[str, Any], ...] = ()
-    """The look that stopped it before all questions were asked, as the results have it (`results.parts`)."""
+    stops: tuple[Mapping[str, Any], ...] = ()
+    """What stopped it before all questions were asked, by task, as the results have it (`results.parts`)."""
     drawn: tuple[Mapping[str, Any], ...] = ()
     """The tasks of which a random subset was asked, likewise."""
     measurable: tuple[str, ...] = ()

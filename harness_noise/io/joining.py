@@ -127,9 +127,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
         of_tasks = ((run, entry, entry["task"] if isinstance(entry, Mapping) else entry.task) for run, entry in entries)
         return tuple(entry for run, entry, task in of_tasks if owners.get((run.harness, task), run) is run)
 
-    by_task: dict[str, Any] = {
-        name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "sequential", "drawn")
-    }
+    by_task: dict[str, Any] = {name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "stops", "drawn")}
     return [
         replace(
             kept[0],
@@ -273,7 +271,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         corpus=those(run.corpus),
         skipped=those(run.skipped),
         notes=notes,
-        sequential=tuple(record for record in run.sequential if record["task"] in tasks),
+        stops=tuple(record for record in run.stops if record["task"] in tasks),
     )
 
 

@@ -24,7 +24,7 @@ from .joining import joined, left_out_message, runs_and_errors, select, usable, 
 from .measures import measured
 from .paths import (
     BESIDE,
-    LOOKS,
+    KEPT_BESIDE,
     PathInput,
     columns_of,
     exists,
@@ -346,7 +346,7 @@ def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Pa
         return []
     places: list[Path] = []
     for child in sorted(folder.iterdir()):
-        if child.name.startswith(".") or child.name.endswith(LOOKS):
+        if child.name.startswith(".") or child.name.endswith(KEPT_BESIDE):
             continue
         if child.is_symlink() and (child.is_dir() or is_there_itself(child)):
             continue

@@ -18,6 +18,7 @@ from ..errors import some_of
 from ..extras import display_of
 from ..io.paths import telling_parts
 from ..results.forms import Document, rendered
+from ..results.parts import KEYWORD
 from ..results.rows import (
     LARGEST,
     MISSING,
@@ -126,10 +127,10 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     first = first_metrics(rows)
     written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
-    looks = [_looks().look_section(table.sequential, "When the run stopped")] if table.sequential else []
-    beside = [*by_slice, *looks, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
+    stops = [_of_stops().stop_section(table.sequential, "When the run stopped")] if table.sequential else []
+    beside = [*by_slice, *stops, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
     sentences = [*drawn(table), *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
-    lead = [_looks().stopped(row) for row in table.sequential] + [
+    lead = [_of_stops().stopped(row) for row in table.sequential] + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
     ]
@@ -210,7 +211,7 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
         sentences += combined_notes(table)
     foot = tuple(line for row in every if row.is_overall for line in changes(row))
     if len(every) == 1 and every[0].unadjusted:
-        foot += tuple(_looks().beside_means(every[0]))
+        foot += tuple(_of_stops().beside_means(every[0]))
     return replace(rest, sections=(*sections, *rest.sections), sentences=tuple(sentences), foot=foot)
 
 
@@ -223,7 +224,7 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
     """Return a `Summary` of all that follows the first table: slices, looks, flips, sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
     if table.sequential:
-        sections.append(_looks().look_section(table.sequential))
+        sections.append(_of_stops().stop_section(table.sequential))
     if table.full_benchmark:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
@@ -263,7 +264,7 @@ def _first_screen(table: Comparison, row: Difference) -> Summary:
     title = fmt.plain(f"{fmt.what_of(row)}: {sample_words(row)}".removeprefix(": "))
     block = replace(section(title, [row], figures), stacked=True, units="")
     shown = (block, *rest.sections)
-    foot = (*(_looks().beside_means(row) if row.unadjusted else ()), *changes(row))
+    foot = (*(_of_stops().beside_means(row) if row.unadjusted else ()), *changes(row))
     return replace(rest, sections=shown, foot=foot, codes=_codes_of(row), more=MORE)
 
 
@@ -392,9 +393,9 @@ def _ending(answers: Sequence[str], width: int = 16) -> str:
     return text if len(text) <= width else "…" + text[1 - width :]
 
 
-def _looks() -> Any:
+def _of_stops() -> Any:
     """Import and return the module that shows the looks of monitored runs."""
-    return display_of("looks")
+    return display_of(KEYWORD)
 
 
 def slice_sections(table: Any, marks: Marks) -> list[Section]:

@@ -9,8 +9,10 @@ from typing import Any
 from ..data.scores import Measured
 from .forms import row
 
-SEQUENTIAL = "sequential"
-"""The test and the interval of a difference for which a run was stopped."""
+STOPS = SEQUENTIAL = "sequential"
+"""The test and the interval of a difference for which a run was stopped, and the field that has its records."""
+KEYWORD = "looks"
+"""The keyword of `compare` that asks for such records, whose extra shows them and corrects what they are of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def test_fast_answers_do_not_decide(stopper, monkeypatch):
         answer(stopper, i, 1, 1.0 if i >= 14 else i % 3 / 3)
     assert stopper.taken is None
     seen = []
-    monkeypatch.setattr(Stopper, "_say", lambda self, text: seen.append(self.sequential))
+    monkeypatch.setattr(Stopper, "_say", lambda self, text: seen.append(self.outcome))
     answer(stopper, 0, 1, 0.0)
     assert [item.n_asked for item in seen] == [14, 27]
     assert seen[0].estimate_unadjusted == pytest.approx(0.0)  # as the other model; the second block is not in it
@@ -111,13 +111,13 @@ def test_a_look_takes_the_answers_of_its_blocks_and_no_other():
         answer(stopper, i, 1, i % 3 / 3)
     for i in range(49, 12, -1):
         answer(stopper, i, 2, i % 3 / 3)
-    assert (stopper.looked, stopper.sequential.n_asked) == (3, 40)
+    assert (stopper.looked, stopper.outcome.n_asked) == (3, 40)
     for i in range(13):
         answer(stopper, i, 2, i % 3 / 3)
     assert stopper.looked == 5
     part = stopper.scores(4)
     assert np.isfinite(part.values).sum(axis=1).tolist() == [2] * 13 + [1] * 37
-    assert stopper.sequential.n_answers == 100
+    assert stopper.outcome.n_answers == 100
 
 
 def test_answers_that_came_too_late_are_told_by_question_and_epoch():
@@ -126,7 +126,7 @@ def test_answers_that_came_too_late_are_told_by_question_and_epoch():
         answer(stopper, i, 1, 5.0 + i % 3)
         if stopper.stopped:
             break
-    done = stopper.sequential.n_asked
+    done = stopper.outcome.n_asked
     assert stopper.stopped
     assert done < N
     stopper.answered("q49", 1, {"s": SimpleNamespace(value=1.0)})

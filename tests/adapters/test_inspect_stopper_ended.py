@@ -70,7 +70,7 @@ def test_after_a_fault_nothing_is_said_to_be_decided_or_under_way():
     stopper = made()
     asked = [i for i in range(N) if answer(stopper, i, value="sorry" if i == 27 else None)]
     assert len(asked) == N
-    assert stopper.sequential.n_asked == 20
+    assert stopper.outcome.n_asked == 20
     assert stopper.summary() == []
     assert "drawn" not in stopper.record()
 
@@ -79,8 +79,8 @@ def test_what_was_under_way_is_told_only_where_something_was():
     stopper = made()
     for i in range(N):
         answer(stopper, i, value=5.0 + i % 3)
-    assert stopper.sequential.decision == "A better" or stopper.sequential.decision == "B better"
-    n = stopper.sequential.n_asked
+    assert stopper.outcome.decision == "A better" or stopper.outcome.decision == "B better"
+    n = stopper.outcome.n_asked
     assert stopper.summary() == []
     stopper = made()
     assert stopper.reason(f"q{N - 1}", 1) is None  # it is under way from the start
@@ -102,7 +102,7 @@ def test_a_run_that_somebody_ended_has_no_random_part(until):
         if until:  # where the plan passes by
             stopper.ended(i, 1)
     assert stopper.cut
-    assert not until or stopper.sequential.look == 1  # the fast answers of the second block decide nothing
+    assert not until or stopper.outcome.look == 1  # the fast answers of the second block decide nothing
     assert "drawn" not in stopper.record()
     assert (
         stopper.summary()[-1] == "t: it was ended before everything was asked, so what was asked is not a random subset"
@@ -198,7 +198,7 @@ def test_no_sample_waits_for_ever(monkeypatch, looks, max_samples, way, kind):
     assert sorted(ran) == sorted(plan)
     assert stopper.off == (kind in ("cancelled", "look"))
     if not stopper.off:
-        assert stopper.sequential.n_asked == N
+        assert stopper.outcome.n_asked == N
 
 
 def test_an_error_that_ends_the_run_ends_those_that_wait():

@@ -167,7 +167,7 @@ def test_the_looks_can_be_taken_again_from_what_was_logged(
 def test_files_say_what_the_run_said(second_round: tuple[Any, Any, Any, Path]) -> None:
     _, session, results, out = second_round
     (run,) = read(str(out), ReadOptions())
-    assert list(run.sequential) == results["noise"]["sequential"]
+    assert list(run.stops) == results["noise"]["sequential"]
     for ours in session.collected.run.scores:
         (theirs,) = [part for part in run.scores if (part.metric, part.scorer) == (ours.metric, ours.scorer)]
         np.testing.assert_array_equal(theirs.values, ours.values)

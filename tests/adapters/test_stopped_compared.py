@@ -118,7 +118,7 @@ def test_a_margin_that_the_looks_did_not_test_is_not_corrected(
     runs: Any, decision: str, margin: float | None, same: bool
 ) -> None:
     a, b = (hn.read(runs[0] / name)[0] for name in "ab")
-    a = replace(a, sequential=tuple({**record, "decision": decision} for record in a.sequential))
+    a = replace(a, stops=tuple({**record, "decision": decision} for record in a.stops))
     row = strict(hn.compare(a, b, margin=margin))
     assert (row.test == "sequential") is same
     assert ("stopped_early" in row.diagnostics) is not same

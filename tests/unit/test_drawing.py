@@ -238,10 +238,10 @@ def test_the_looks_of_a_run_go_with_its_scores() -> None:
     one, other = run_of(np.arange(100)), run_of(np.arange(60))
     more = replace(one.scores[0], task="u")
     looks = [LOOKS, LOOKS | {"task": "u"}, LOOKS | {"task": "a group"}]
-    old = replace(one, path="d/old", date="1", scores=(*one.scores, more), sequential=tuple(looks))
+    old = replace(one, path="d/old", date="1", scores=(*one.scores, more), stops=tuple(looks))
     (run,) = joined([old, replace(other, path="d/new", date="2")], "d")
     assert {part.task: len(part.questions) for part in run.scores} == {"t": 60, "u": 100}
-    assert [item["task"] for item in run.sequential] == ["u", "a group"]
+    assert [item["task"] for item in run.stops] == ["u", "a group"]
 
 
 def test_each_file_of_a_run_says_which_score_of_its_tasks_counts() -> None:

@@ -18,7 +18,7 @@ import harness_noise as hn
 from harness_noise import Analysis, Comparison
 from harness_noise.data.units import Equivalent
 from harness_noise.extra.arena.figures import pair_title
-from harness_noise.extra.stopping.report import look_section, stopped
+from harness_noise.extra.stopping.report import stop_section, stopped
 from harness_noise.report import columns, terminal
 from harness_noise.report.sentences import (
     closing_line,
@@ -116,11 +116,11 @@ def test_a_look_says_the_margin_in_the_units_of_its_estimate() -> None:
     )  # fmt: skip
     assert stopped(look).endswith("equivalent within 2 points.")
     assert "after 80 of 200 answers to 40 of 100 questions" in stopped(look)
-    (cells,) = look_section([look]).rows
+    (cells,) = stop_section([look]).rows
     assert {"equivalent within 2 points", "80 of 200 answers"} <= {*cells}
     alone = replace(look, n_answers=None, n_answers_total=None)
     assert "after 40 of 100 questions" in stopped(alone)
-    assert "40 of 100" in look_section([alone]).rows[0]
+    assert "40 of 100" in stop_section([alone]).rows[0]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from harness_noise.analysis.references import full_means
 from harness_noise.data.notes import texts
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, are, counted, error_message
-from harness_noise.results.parts import Sequential
+from harness_noise.results.parts import KEYWORD
 from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
@@ -296,8 +296,8 @@ def run_end(data: RunEnd) -> None:
     for live in lives:
         _warn(live)
     try:
-        looks = [live.stopper.sequential for live in lives if live.stopper is not None]
-        close([pair for live in lives for pair in live.placed], looks, next_step(lives))
+        stops = [live.stopper.outcome for live in lives if live.stopper is not None]
+        close([pair for live in lives for pair in live.placed], stops, next_step(lives))
     except Exception as error:  # noqa: BLE001  the evals are done and stay so
         logger.warning("noise: the closing lines could not be printed (%s)", error_message(error))
 
@@ -419,7 +419,7 @@ def _short(es: EvalScore) -> EvalScore:
     return es.model_copy(update={"metrics": metrics})
 
 
-def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None], step: str) -> None:
+def close(placed: Sequence[tuple[Estimate, EvalScore]], stops: Sequence[Any], step: str) -> None:
     """Print at a run's end a line per task, a line on each look, and the next step."""
     from inspect_ai.util import display_type
     from rich.console import Console
@@ -437,7 +437,7 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
         return float(metric.value) if metric is not None and metric.value > 0 else None
 
     lines = closing_lines([estimate for estimate, _ in placed], "Inspect", native_se)
-    lines += [display_of("looks").stopped(sequential) for sequential in looks if sequential is not None]
+    lines += [display_of(KEYWORD).stopped(record) for record in stops if record is not None]
     for line in lines:
         Console().print(Text(line))
     Console().print(Text(step), soft_wrap=True)  # a command to copy has no line breaks of ours
@@ -445,7 +445,7 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequenti
 
 def next_step(lives: Sequence[Live]) -> str:
     """Return a sentence on what to do next, with a command for the first log."""
-    early = [live for live in lives if live.stopper is not None and _stopped_early(live.stopper.sequential)]
+    early = [live for live in lives if live.stopper is not None and _stopped_early(live.stopper.outcome)]
     decided = [live for live in early if live.stopper.asking.against is not None]
     which = "this run" if len(lives) == 1 else "the first run"
     if decided:
@@ -456,8 +456,8 @@ def next_step(lives: Sequence[Live]) -> str:
     return f"Next: harness-noise compare {_log(lives)} BASELINE tests {which} against another one."
 
 
-def _stopped_early(sequential: Sequential | None) -> bool:
-    return sequential is not None and not sequential.complete
+def _stopped_early(record: Any) -> bool:
+    return record is not None and not record.complete
 
 
 def _log(lives: Sequence[Live]) -> str:

@@ -78,7 +78,7 @@ def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
     A decision without a fingerprint is believed.
 
     Args:
-        row: an object of `sequential` as the log has it.
+        row: a record of what stopped the run, as the log has it.
         parts: the log's scores.
     """
     then, late = row.get("fingerprint"), row.get("late")

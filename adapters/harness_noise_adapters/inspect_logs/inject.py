@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
+from harness_noise.results.parts import STOPS
 from harness_noise.results.rows import Estimate, data_or_limit
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ FIELDS = {
 }
 """Name of the EvalMetric → field of the Estimate, in the order in which they are shown."""
 DIFFERENCE = {"noise_diff": "estimate", "noise_diff_ci_low": "ci_low", "noise_diff_ci_high": "ci_high"}
-"""Metrics of a run that is compared while it grows: name of the EvalMetric → field of its `sequential` object."""
+"""Metrics of a run that is compared while it grows: name of the EvalMetric → field of its object of a stop."""
 WHOLE = {"noise_full": "estimate", "noise_full_ci_low": "ci_low", "noise_full_ci_high": "ci_high"}
 """Metrics of a partial run with references: name of the EvalMetric → field of its `full_benchmark` object."""
 _COUNTS = "n_questions", "n_clusters", "repeats_min", "repeats_max", "n_missing"
@@ -79,15 +80,15 @@ def total_below_prediction(estimate: Estimate) -> bool:
 
 
 def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: Any) -> None:
-    """Add metrics on what the run found while running: `sequential` (looks) or `full_benchmark`.
+    """Add metrics on what the run found while running: what stopped it, or `full_benchmark`.
 
-    `sequential` is the difference that stopped the run, with limits that are valid after stopping. `full_benchmark` is
+    What stopped it is a difference, with limits that are valid after stopping. `full_benchmark` is
     the estimate of the whole benchmark from the questions that were asked.
     """
     from inspect_ai.log import EvalMetric
 
     metadata = {"harness_noise_version": __version__, kind: dict(row)}
-    for name, field in {"sequential": DIFFERENCE, "full_benchmark": WHOLE}[kind].items():
+    for name, field in {STOPS: DIFFERENCE, "full_benchmark": WHOLE}[kind].items():
         if (value := row[field]) is not None:
             es.metrics[name] = EvalMetric(name=name, group=GROUP, value=value, params=params, metadata=metadata)
 

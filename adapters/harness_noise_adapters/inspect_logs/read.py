@@ -21,6 +21,7 @@ from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, are, counted
 from harness_noise.io.joining import usable
 from harness_noise.io.protocol import PartRead
+from harness_noise.results.parts import STOPS
 
 from ..records import uncollected
 from . import inject, logfile
@@ -308,18 +309,18 @@ def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
 
 def _with_record(run: Run, task: TaskAnswers) -> Run:
     """Return the run with its record of early stopping, unless its scores have changed since."""
-    sequential, drawn = drawing.read_block(task.log.header.stopping.get(RECORD))
-    if sequential and task.log.paths and not _still_decided(task):
-        words = " and ".join(row["decision"] for row in sequential)
+    stops, drawn = drawing.read_block(task.log.header.stopping.get(RECORD))
+    if stops and task.log.paths and not _still_decided(task):
+        words = " and ".join(row["decision"] for row in stops)
         said = f"its scores have changed since it was stopped, so what was decided then ({words}) is void"
         note = Note("decision_void", said).of(task.name)
-        run, sequential = replace(run, notes=(*run.notes, note)), []
-    return drawing.with_record(_with_late(run, task), sequential, drawn)
+        run, stops = replace(run, notes=(*run.notes, note)), []
+    return drawing.with_record(_with_late(run, task), stops, drawn)
 
 
 def _with_late(run: Run, task: TaskAnswers) -> Run:
     """Return the run with the answers marked that were still running when it was stopped."""
-    late = [answer for row in _looks(task) if isinstance(row.get("late"), list) for answer in row["late"]]
+    late = [answer for row in _stops(task) if isinstance(row.get("late"), list) for answer in row["late"]]
     ids = task.grid.keys
 
     def marked(part: Scores) -> Scores:
@@ -334,11 +335,11 @@ def _still_decided(task: TaskAnswers) -> bool:
     Excluded and missing answers are left out of the comparison.
     """
     parts = [mean.scores for mean in gather(replace(task, missing="drop", excluded=None)).means]
-    return all(still_fits(row, parts) for row in _looks(task))
+    return all(still_fits(row, parts) for row in _stops(task))
 
 
-def _looks(task: TaskAnswers) -> list[dict[str, Any]]:
-    rows = object_of(task.log.header.stopping.get(RECORD), "", Faults()).get("sequential")
+def _stops(task: TaskAnswers) -> list[dict[str, Any]]:
+    rows = object_of(task.log.header.stopping.get(RECORD), "", Faults()).get(STOPS)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 

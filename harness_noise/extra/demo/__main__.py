@@ -78,7 +78,7 @@ def _stopped_early(out: Path, log: TextIO) -> None:
     _title(f"{in_lm_eval.NAME}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
     with _harness(log) as show:
         folder = in_lm_eval.run(new, out, show, against)
-    (looks,) = read(folder)[0].sequential
+    (looks,) = read(folder)[0].stops
     said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
     if whole.exists():
         (row,) = compare(whole, against).rows

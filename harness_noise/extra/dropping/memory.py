@@ -12,7 +12,7 @@ from typing import Any
 from ..._version import __version__
 from ...analysis.drawing import valid_objects
 from ...errors import InputError
-from ...io.paths import LARGEST, LOOKS, loads, opened
+from ...io.paths import KEPT_BESIDE, LARGEST, loads, opened
 from ...results.forms import SCHEMA_VERSION
 from ..boundaries import critical_values
 from .stats import Looked, ModelFamily
@@ -32,7 +32,7 @@ class Kept:
 
 def beside(path: Path) -> Path:
     """Return the path of the file next to a run in which its looks are recorded."""
-    return path.with_name(f"{path.name}.arena{LOOKS}")
+    return path.with_name(f"{path.name}.arena{KEPT_BESIDE}")
 
 
 def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:

@@ -485,7 +485,7 @@ def of_pair(
 
 def _looks_by_key(run: Run) -> dict[Key, Sequential]:
     """Return {(task, metric, scorer): look at which the run stopped}."""
-    return {look.key: look for look in (Sequential(**row) for row in run.sequential)}
+    return {look.key: look for look in (Sequential(**row) for row in run.stops)}
 
 
 def _headline_first(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:

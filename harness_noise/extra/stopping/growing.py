@@ -17,7 +17,7 @@ import numpy as np
 
 from ..._version import __version__
 from ...analysis.comparison import matched_scores
-from ...analysis.drawing import recorded_looks
+from ...analysis.drawing import recorded_stops
 from ...analysis.partial import part_of
 from ...analysis.ranges import score_range
 from ...analysis.references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
@@ -27,7 +27,7 @@ from ...data.measures import UNBOUNDED
 from ...data.notes import Note
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
-from ...io.paths import LARGEST, LOOKS, loads, opened
+from ...io.paths import KEPT_BESIDE, LARGEST, loads, opened
 from ...results.diagnostics import SCORED
 from ...results.forms import SCHEMA_VERSION, finite
 from ...results.parts import Replay, Sequential
@@ -59,7 +59,7 @@ PINNED = ("se", "missing", "cluster", "repeats_are")
 def looks_path(path: str | Path) -> Path:
     """Return the path of the file, next to a run, in which the looks at it are saved."""
     place = Path(path)
-    return place.with_name(place.name + LOOKS)
+    return place.with_name(place.name + KEPT_BESIDE)
 
 
 def observe(
@@ -352,7 +352,7 @@ def _sequential_of(values: Any) -> Sequential:
     Raises:
         ValueError: a value of another kind.
     """
-    (found,) = recorded_looks([values])
+    (found,) = recorded_stops([values])
     return Sequential(**found)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...results.rows import Difference
 
 
-def look_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
+def stop_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
     """Return a table of the looks at growing runs: questions so far, estimate, boundary, decision."""
     means = {row.rule == "se" for row in rows}
     what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"

@@ -34,7 +34,7 @@ _AS_LOOKED = ("test", "interval", "se", "questions_are", "repeats_are", "unpaire
 
 def looks_of(run: Run) -> dict[Key, Sequential]:
     """Return {(task, metric, scorer): last look} that a run has recorded for differences."""
-    looks = (Sequential(**row) for row in run.sequential)
+    looks = (Sequential(**row) for row in run.stops)
     return {look.key: look for look in looks if look.rule != "se"}
 
 

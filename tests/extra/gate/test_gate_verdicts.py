@@ -601,7 +601,7 @@ class TestStoppedEarly:
             "estimate": diff + 0.01, "ci_low": -0.2, "ci_high": -0.03, "estimate_unadjusted": diff,
         }  # fmt: skip
         drawn = ({"task": "arc", "n_asked": 200, "n_total": 400, "order_seed": 0, "stopped_early": True},)
-        return replace(a, scores=(kept,), sequential=(looks | fields,), drawn=drawn), b
+        return replace(a, scores=(kept,), stops=(looks | fields,), drawn=drawn), b
 
     def test_the_interval_is_that_of_the_looks(self) -> None:
         a, b = self.stopped()
@@ -646,7 +646,7 @@ class TestStoppedEarly:
                          values=b.scores[0].values[::-1])  # fmt: skip
         assert hn.compare(replace(b, scores=(turned,)), new).comparisons[0].test == "sequential"
         # a record of before says nothing of B but the difference
-        older = replace(new, sequential=tuple(row | {"baseline": None} for row in new.sequential))
+        older = replace(new, stops=tuple(row | {"baseline": None} for row in new.stops))
         assert hn.compare(older, alike).comparisons[0].test == "sequential"
 
     def test_another_baseline_or_another_quantity_cannot_be_judged(self) -> None:

@@ -349,7 +349,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     )
     run = replace(run, scores=tuple(_with_outer(part, samples[part.task]) for part in run.scores))
     drawn = [of_task for of_task in native.drawn if of_task["task"] in samples]
-    run = with_record(run, native.looks, drawn, native.original)
+    run = with_record(run, native.stops, drawn, native.original)
     if options.metrics:  # what is there now was asked for
         run = replace(run, scores=tuple(map(choices.asked_for, run.scores)))
     return Reading(with_groups(run, options.groups), native.results, samples)

@@ -181,8 +181,8 @@ class Native:
         block = results.get(BLOCK)
         self.unfinished = isinstance(block, Mapping) and block.get(UNFINISHED) is True
         """True if it is lm-eval's own result, saved by a live run of ours that did not end."""
-        self.looks, self.drawn = read_block(results.get(BLOCK))
-        """The looks that stopped the run early, and the tasks of which it asked a random subset."""
+        self.stops, self.drawn = read_block(results.get(BLOCK))
+        """What stopped the run early, and the tasks of which it asked a random subset."""
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
         self.carried_answers = _carried_answers(estimates)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""

@@ -269,10 +269,11 @@ def report(session: Session) -> None:
         from harness_noise.cli.commands import in_flags
         from harness_noise.extras import display_of
         from harness_noise.report import parts, sentences, terminal
+        from harness_noise.results.parts import KEYWORD, STOPS
 
         if session.analysis.estimates:
             lines = sentences.closing_lines(session.analysis.estimates, "lm-eval", session.native_se)
-            lines += [display_of("looks").stopped(row) for row in session.analysis.sequential]
+            lines += [display_of(KEYWORD).stopped(row) for row in getattr(session.analysis, STOPS)]
             lines += parts.drawn(session.analysis)
             terminal.print_live(sys.stdout, session.analysis, lines, in_flags)
             for line in (next_step(session), *session.saved_requests):

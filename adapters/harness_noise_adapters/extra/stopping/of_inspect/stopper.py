@@ -341,7 +341,7 @@ class Stopper:
         return 0 if self.taken is None else self.taken.sequential.look
 
     @property
-    def sequential(self) -> Sequential | None:
+    def outcome(self) -> Sequential | None:
         """Results of the last check of the stopping rule for the report, None before the first."""
         return None if self.taken is None else self.taken.sequential
 
@@ -383,7 +383,7 @@ class Stopper:
 
     def inject(self, results: EvalResults) -> None:
         """Add the stopping rule's difference to the compared run to the deciding score in Inspect's results."""
-        sequential, of = self.sequential, self.decides
+        sequential, of = self.outcome, self.decides
         if sequential is None or of is None or self.other is None:
             return
         rows = [es for es in results.scores if of.scorer in (None, es.scorer) and es.reducer in (None, "mean")]
@@ -400,7 +400,7 @@ class Stopper:
     def record(self) -> dict[str, Any]:
         """Return a dict for the log on what was asked and decided, with a hash of the scores to detect changes."""
         out: dict[str, Any] = {"version": __version__}
-        last, answers = self.sequential, self.answers()
+        last, answers = self.outcome, self.answers()
         if last is not None:
             part = self.scores(self.looked)
             mark, late = fingerprint(part.questions.keys, part.values), [list(answer) for answer in self._late()]

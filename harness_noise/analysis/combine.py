@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..choices import AGRESTI_CAFFO, FISHER
+from ..results.diagnostics import SCORED
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
 from ..stats import combine as methods
@@ -45,6 +46,8 @@ def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | Non
         out = [*summed, *out]
     if shared:
         out = [methods.refused(merged, methods.SHARED) for merged in out]
+    if SCORED in whole.diagnostics:
+        out = [methods.refused(merged, SCORED) for merged in out]
     about = {name: getattr(whole, name) for name in ("metric", "scorer", "model_a", "model_b", "run_a", "run_b")}
     return tuple(replace(merged, **about) for merged in out)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-from ..results.diagnostics import explained, meaning_of
+from ..results.diagnostics import SCORED, explained, meaning_of
 from ..results.rows import Difference
 from . import fmt
 
@@ -235,8 +235,9 @@ def verdict_tone(row: Difference) -> str:
 
 
 def significance_tone(row: Any) -> str:
-    """Return "sure" if a row's adjusted p is significant, else "", by which it is coloured."""
-    return "sure" if row.p_adjusted is not None and row.p_adjusted < 1 - row.level else ""
+    """Return "sure" if a row's adjusted p is significant and shows the models, not the scoring. Else ""."""
+    shown = row.p_adjusted is not None and row.p_adjusted < 1 - row.level
+    return "sure" if shown and SCORED not in getattr(row, "diagnostics", ()) else ""
 
 
 _TOGETHER: dict[str, Callable[[Any], str]] = {

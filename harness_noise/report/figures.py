@@ -20,6 +20,7 @@ from ..arrays import FloatArray, IntArray
 from ..errors import counted
 from ..extras import display_of
 from ..io.atomic import write_text
+from ..results.diagnostics import SCORED
 from ..results.forms import rendered
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats.resampling import cluster_means
@@ -131,7 +132,7 @@ def slices(
     title, labels = slice_names([(sliced.field, sliced.value) for sliced in shown])
     rows += [_slice_row(label, sliced) for label, sliced in zip(labels, shown, strict=True)]
     alt = f"{len(shown)} slices{f' (of {len(slices)})' if len(shown) < len(slices) else ''}"
-    tested = sum(sliced.p_adjusted is not None for sliced in shown)
+    tested = sum(sliced.p_adjusted is not None and SCORED not in sliced.diagnostics for sliced in shown)
     differing = sum(bool(significance_tone(sliced)) for sliced in shown)
     if not tested:
         alt += f". None of them could be tested: {display_of('by').untested(shown)}."
@@ -154,7 +155,7 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
 
 def _slice_row(label: str, row: Estimate | Difference, *, bold: bool = False) -> Row:
     p = getattr(row, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
-    significant = p is not None and p < 1 - row.level
+    significant = p is not None and p < 1 - row.level and SCORED not in row.diagnostics
     said = f", n = {row.n_questions}" + (f", adjusted p {fmt.p_text(p)}" if p else "")
     drawn = _row(row, label, said)
     return replace(drawn, colour=drawn.colour if significant else MUTED, hollow=not significant, bold=bold)

@@ -471,8 +471,10 @@ _ALL = (
             "Both runs gave answers with the same text to the same questions, and the scores of these answers differ:"
             " at least 5 answers, and at least 5% of the equal ones (`equal_answers` counts both). The scoring "
             "differs and not the models, so the verdict is `scored differently` and a gate cannot judge the row. p "
-            "and interval stay in JSON. Texts are compared, never log-likelihoods. A judge that scores one text in "
-            "two ways is noise and has no such code (`judge_flips`)."
+            "and interval stay in JSON. Nothing that reads the difference has a verdict either: slices, `regress`, "
+            "other methods over all tasks, looks, checkpoints. `arena --looks` refuses two such models. Texts are "
+            "compared, never log-likelihoods. A judge that scores one text in two ways is noise and has no such code "
+            "(`judge_flips`)."
         ),
     ),
     Diagnostic(

@@ -70,6 +70,7 @@ _WHY = {
     "row counts what is shared once",
     DIFFER: "it takes one difference for all tasks, and the tasks are shown to differ (Cochran's Q), so it is refused. "
     "Take the overall row, or look at the tasks one by one",
+    "scored_differently": "equal answers are scored differently: the scoring differs, not the models, so it is refused",
 }
 """Code → why a method is refused."""
 

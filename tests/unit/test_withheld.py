@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import harness_noise as hn
 from harness_noise.data.clusters import Fields
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Gradings, Run, Scores
 from harness_noise.extra.arena import figures, pages
+from support.boards import with_values
 
 N = 240
 DIFFERENT = "scored differently"
@@ -97,3 +101,62 @@ class TestArena:
         (board,) = hn.arena(self.runs()).boards
         assert "Separable: 1 of 2 pairs" in figures.separation(board).alt
         assert "1 pair with p < 0.001" in figures.accuracies(board).alt
+
+
+class TestTwoRuns:
+    """The same answers, scored differently."""
+
+    a, b = told("a", 0.8, 1, seed=1), told("b", 0.3, 1, seed=2)
+
+    def test_slices_with_few_equal_answers(self):
+        found = hn.compare(told("a", 1.0, 1, equal=10), told("b", 0.2, 1, equal=10), by=["kind"])
+        assert [(row.verdict, row.equal_answers.n_equal) for row in found.slices] == [(DIFFERENT, 2)] * 5
+        assert [row.diagnostics for row in found.heterogeneity] == [("scored_differently",)]
+        assert "slices could be tested: equal answers are scored differently" in str(found)
+
+    def test_slices_of_another_scoring_alone(self):
+        """Five answers of one slice: too few of all."""
+        a, b = told("a", 1.0, 1, equal=120), told("b", 1.0, 1, equal=120)
+        scores = b.scores[0].values.copy()
+        scores[[0, 2, 4, 6, 8]] = 0.0
+        found = hn.compare(a, with_values(b, scores), by=["kind"])
+        assert found.verdict != DIFFERENT
+        assert [row.verdict for row in found.slices] == [DIFFERENT, *["not separable"] * 4]
+
+    def test_no_association_is_told(self):
+        found = hn.regress(self.a, self.b, on=["kind"])
+        assert all("scored_differently" in row.diagnostics for row in (*found.fits, *found.coefficients))
+        assert found.verdict.startswith("task: no association of a − b is told: equal answers are scored differently")
+        assert [note.code for note in found.notes] == ["scored_differently"]
+        (fit,) = hn.regress(self.a, told("c", 0.3, 2), on=["kind"]).fits
+        assert "scored_differently" not in fit.diagnostics
+
+    def test_no_other_method_over_all_tasks(self):
+        tasks = [f"t{i}" for i in range(8)]
+        sides = [told("a", 0.8, 1, tasks, seed=1), told("b", 0.3, 1, tasks, seed=2)]
+        found = hn.compare(*sides)
+        assert {row.verdict for row in found.comparisons} == {DIFFERENT}
+        assert [(row.p_value, row.diagnostics) for row in found.combined] == [(None, ("scored_differently",))] * 3
+
+    def test_missing_answers_could_change_nothing(self):
+        part = self.a.scores[0]
+        holes = replace(part, values=np.where(np.arange(N)[:, None] < 3, np.nan, part.values), n_missing=3)
+        (row,) = hn.compare(replace(self.a, scores=(holes,)), self.b).comparisons
+        assert (row.verdict, row.if_missing, row.n_missing) == (DIFFERENT, None, 3)
+
+    def test_a_plan_is_not_relied_on(self):
+        assert "do not rely on this plan" in hn.plan(runs=[self.a, self.b], effect=0.05).sentence
+        assert "rely" not in hn.plan(runs=[self.a, told("c", 0.3, 2)], effect=0.05).sentence
+
+    def test_no_model_is_dropped_for_its_scoring(self):
+        with pytest.raises(hn.InputError, match=r"a and b: \d+ of 240 equal answers are scored differently.*leave one"):
+            hn.drop_models([self.a, self.b, told("c", 0.7, 2)])
+        assert hn.drop_models([self.a, told("b", 0.3, 3), told("c", 0.7, 2)]).models[-1].dropped_at
+
+    def test_a_look_at_a_run_that_grows_decides_nothing(self, tmp_path):
+        a = replace(self.a, path=str(tmp_path / "a"))
+        found = hn.compare(a, self.b, looks=5)
+        assert [look.decision for look in found.sequential] == [DIFFERENT]
+        assert "better" not in str(found)
+        kept = json.loads((tmp_path / "a.looks.json").read_text())
+        assert kept["tasks"][0]["found"]["decision"] == "A better"

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...analysis.ranges import Ends, widths
 from ...analysis.sample import as_scores
+from ...analysis.scoring import said_of
 from ...api.keywords import Request, chosen_settings
 from ...arrays import IntArray
 from ...data.native_values import are_zero_one
@@ -26,7 +27,7 @@ from ...results.forms import finite
 from ...settings import Settings
 from ..arena.build import distinct_names, measurements
 from ..arena.pairs import Grid, grid
-from ..arena.scoring import MeasuredRun
+from ..arena.scoring import MeasuredRun, scoring_of_pairs
 from ..boundaries import LOOKS, MOST_LOOKS
 from ..ground import refuse_others
 from . import memory, order
@@ -101,6 +102,7 @@ def drop_models(
     refuse_others(_NOT_HERE, request.settings.to_dict(), _OBEYED)
     found = order.read(request, sources)
     board = _board(found)
+    _check_scoring(board)
     said = merge_notes(*(run.notes for run in found), board.grid.notes)
     paths = [source.path if isinstance(source, Run) else source for source in sources]
     places = [Path(str(path)) for path in paths if is_path(path) and str(path) and not is_url(path)]
@@ -260,6 +262,18 @@ def _board(runs: Sequence[Run]) -> _Board:
     if board.table.design.crossed is not None:
         raise InputError("whole clusters are asked together, and these are crossed in two ways: name one by `cluster`")
     return _Board(measured, group, board)
+
+
+def _check_scoring(board: _Board) -> None:
+    """Refuse models whose equal answers are scored differently: a look would drop one of them for its scoring."""
+    a, b = np.triu_indices(len(board.measured), 1)
+    scoring = scoring_of_pairs(board.measured, board.grid.rows, a, b)
+    for i in np.flatnonzero(scoring.apart)[:1].tolist():
+        equal = said_of(scoring.columns["equal_answers"][i])
+        raise InputError(
+            f"{board.names[a[i]]} and {board.names[b[i]]}: {equal}: the scoring differs, not the models, and one "
+            "of them would be dropped for it. Score both with the same version of the scorer, or leave one out"
+        )
 
 
 def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:

@@ -13,6 +13,7 @@ from ...data.notes import Note
 from ...data.scores import Run
 from ...errors import InputError, check_count
 from ...extras import module_of
+from ...results.diagnostics import SCORED
 from ...results.parts import Replay
 from ...results.rows import Difference, Estimate
 from ...settings import Settings, check_scale
@@ -328,6 +329,11 @@ def _about(noise: Noise, goal: Asked) -> list[str]:
         said.append(
             "The pilot's scores do not have the mean that its harness reports (mean_mismatch): do not rely on this "
             "plan."
+        )
+    if SCORED in noise.diagnostics:
+        said.append(
+            "Equal answers are scored differently in the pilot's two runs (scored_differently), so its noise is that "
+            "of the scoring, too: do not rely on this plan."
         )
     if noise.compared == ONE_RUN:
         said.append(

@@ -14,13 +14,14 @@ from scipy import special
 from ...analysis.comparison import matched_scores
 from ...analysis.known import Runs, WithFields, check_known, level_text, numbers_or_none, with_fields
 from ...analysis.sample import Sample
+from ...analysis.scoring import differently_note, scored_differently, scoring_of
 from ...arrays import BoolArray, FloatArray
 from ...data.clusters import spec_in_words
 from ...data.notes import Note, merge_notes
 from ...data.scores import Run, Scores
 from ...errors import InputError
 from ...io.joining import check_clusters
-from ...results.diagnostics import UNSPLIT
+from ...results.diagnostics import SCORED, UNSPLIT
 from ...results.forms import finite
 from ...settings import Settings
 from ...stats import decision
@@ -128,6 +129,10 @@ def _explained(
     flat = not residuals.any()
     rare = set() if flat else _rare(columns, residuals, plan)
     codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
+    equal = scoring_of(*table.parts).equal if len(table.parts) == 2 else None
+    if equal is not None and scored_differently(equal):
+        codes.add(SCORED)
+        notes.append(differently_note(f"{table.name}, {' − '.join(run.model for run in table.runs)}", equal))
     fit = Fit(
         **kept.about,
         higher_is_better=kept.parts[0].higher_is_better,
@@ -139,7 +144,9 @@ def _explained(
         r2=finite(final.r2),
         diagnostics=tuple(sorted(codes)),
     )
-    return _coefficients(columns, final, kept.about, settings.level, flat=flat, rare=rare), fit, notes
+    rows = _coefficients(columns, final, kept.about, settings.level, flat=flat, rare=rare)
+    rows = [replace(row, diagnostics=tuple(sorted({*row.diagnostics, *(codes & {SCORED})}))) for row in rows]
+    return rows, fit, notes
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:

@@ -8,11 +8,13 @@ from functools import partial
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import Column, Marks, Section, Summary, TextColumn, section, significance_tone
+from ...results.diagnostics import SCORED
 from .results import INTERCEPT, Coefficient, Fit, Regression
 
 OBSERVED = (
     "These are associations among the questions asked, each with the other fields held fixed, and no proof of a cause."
 )
+_SCORING = "equal answers are scored differently, so the scoring differs, not the models"
 _ALONE = (
     "the coefficient rests on fewer than two clusters: no standard error. What to do: name a field that varies inside "
     "clusters, or one whose values several clusters share."
@@ -27,7 +29,10 @@ def of_regression(table: Regression, *, brief: bool = False, wide: bool = False)
         rows = [row for row in table.coefficients if _regression(row) == _regression(fit)]
         sections.append(_fit_section(fit, rows, marks))
         tested = [row for row in rows if row.field != INTERCEPT and row.p_adjusted is not None]
-        significant = [row for row in tested if (row.p_adjusted or 0.0) < 1 - row.level]
+        if SCORED in fit.diagnostics:
+            sentences.append(f"{fmt.plain(fit.task)}: no association of {fmt.models_of(fit)} is told: {_SCORING}.")
+            continue
+        significant = [row for row in tested if significance_tone(row)]
         sentences += [_coefficient_sentence(fit, row) for row in significant]
         if tested and not significant:
             fields = ", ".join(dict.fromkeys(fmt.plain(row.field) for row in tested))

@@ -32,8 +32,9 @@ from ...data.notes import Note, merge_notes, texts
 from ...data.numbers import number_texts
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
+from ...results.diagnostics import SCORED
 from ...results.forms import Document, finite
-from ...results.rows import DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
+from ...results.rows import SCORED_DIFFERENTLY, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
 from ...settings import Adjust, Settings
 from ...stats import decision
 from ...stats.tolerances import FEW_DF, short_of
@@ -59,11 +60,24 @@ class Sliced:
     notes: tuple[Note, ...]
 
     def beside(self, result: Table) -> Table:
-        """Return the result with these slices, their tests and notes added to it."""
+        """Return the result with these slices added. What is withheld of all questions is withheld of their slices."""
         table: Any = result  # a dataclass, as all that have slices
+        apart = [row for row in getattr(table, "comparisons", ()) if SCORED in row.diagnostics]
+        runs = {(*row.key, row.run_a, row.run_b) for row in apart}
+        models = {(*row.key, row.model_a, row.model_b) for row in apart}
+        slices, tests = self.slices, self.heterogeneity
+        if apart:
+            word = {"verdict": SCORED_DIFFERENTLY}
+            slices = tuple(_withheld(x, **word) if (*x.key, x.run_a, x.run_b) in runs else x for x in slices)
+            tests = tuple(_withheld(x) if (*x.key, x.model_a, x.model_b) in models else x for x in tests)
         notes = merge_notes(table.notes, self.notes)
-        with_slices: Table = replace(table, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
+        with_slices: Table = replace(table, slices=slices, heterogeneity=tests, notes=notes)
         return with_slices
+
+
+def _withheld(row: Any, **fields: Any) -> Any:
+    """Return a row of a difference of the scoring, with these fields replaced."""
+    return replace(row, diagnostics=tuple(sorted({*row.diagnostics, SCORED})), **fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

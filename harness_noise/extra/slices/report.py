@@ -17,6 +17,7 @@ from ...report.columns import (
     section,
     significance_tone,
 )
+from ...results.diagnostics import SCORED
 from ...results.rows import Comparison, Difference, DifferenceSlice, EstimateSlice, Heterogeneity
 
 SLICES = 60
@@ -100,7 +101,7 @@ def sentences(table: Any) -> list[str]:
     out, unknown, without = [], dict[str, list[str]](), list[Heterogeneity]()
     for row in rows:
         on, field = fmt.what_of(row), fmt.plain(row.field)
-        if row.p_adjusted is None:
+        if row.p_adjusted is None or SCORED in row.diagnostics:
             said = f"on {on}: it is not known whether the {what} varies over {field}."
             unknown.setdefault(said, []).append(fmt.models_of(row))
         elif row.p_adjusted < alpha:
@@ -128,9 +129,11 @@ def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
 
 def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
     """Return why none of these slices has a p-value, in words. "" if one has."""
-    if any(row.p_adjusted is not None for row in rows):
+    if any(row.p_adjusted is not None and SCORED not in row.diagnostics for row in rows):
         return ""
     codes = [set(row.diagnostics) for row in rows]
+    if all(SCORED in of_row for of_row in codes):
+        return "equal answers are scored differently"
     if all("too_few_clusters" in of_row for of_row in codes):
         return "each lies in one cluster, which alone does not tell its noise"
     if all(of_row & {"too_few_clusters", "too_few_questions"} for of_row in codes):
@@ -140,7 +143,7 @@ def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
 
 def _standing_out(table: Any) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
-    tested = [row for row in rows if row.p_adjusted is not None]
+    tested = [row for row in rows if row.p_adjusted is not None and SCORED not in row.diagnostics]
     significant = sorted(filter(significance_tone, tested), key=lambda row: row.p_adjusted or 0.0)
     if not tested:
         return f"None of {len(rows)} slices could be tested: {untested(rows)}."

@@ -266,8 +266,10 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
         for i, look in zip(kept, looks, strict=True)
         if look.n_asked < result.comparisons[i].n_questions
     ]
+    apart = {row.key for row in rows if SCORED in row.diagnostics}
+    shown = (replace(look, decision=SCORED_DIFFERENTLY) if look.key in apart else look for look in sequential)
     return replace(
-        result, comparisons=tuple(rows), families=families, sequential=tuple(sequential), notes=(*result.notes, *notes)
+        result, comparisons=tuple(rows), families=families, sequential=tuple(shown), notes=(*result.notes, *notes)
     )
 
 

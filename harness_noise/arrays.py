@@ -27,7 +27,7 @@ Rows = TypeVar("Rows", bound="DataclassInstance")
 
 
 def columns_of(table: DataclassInstance) -> dict[str, Any]:
-    """Return field name → column."""
+    """Return a dict from field name to array of a table that is a dataclass of arrays."""
     return {column.name: getattr(table, column.name) for column in fields(table)}
 
 
@@ -38,26 +38,26 @@ def _start(kind: type[DataclassInstance]) -> tuple[Any, ...]:
 
 
 def blank(kind: type[Rows], P: int) -> Rows:
-    """Return P rows to be filled in: until then numbers are NaN, counts 0 and flags False."""
+    """Create a table of P rows to be filled in: numbers are NaN, counts 0 and flags False at first."""
     return kind(*(np.full(P, start) for start in _start(kind)))
 
 
 def picked(column: Any, rows: Any) -> Any:
-    """Return a column at some rows: an array by any index, any other sequence by their numbers. None stays None."""
+    """Return the entries of a column (array or sequence) at these rows. None stays None."""
     return column[rows] if isinstance(column, np.ndarray) else column and tuple(column[i] for i in rows)
 
 
 def rows_of(table: Rows, rows: Any) -> Rows:
-    """Return the table at some rows, as `picked` does for a column."""
+    """Return a table with only these rows of each column."""
     return type(table)(*(picked(column, rows) for column in columns_of(table).values()))
 
 
 def put(table: DataclassInstance, rows: IntArray | BoolArray, part: DataclassInstance) -> None:
-    """Fill in these rows."""
+    """Overwrite these rows of a table with the rows of another, in place."""
     for name, column in columns_of(part).items():
         getattr(table, name)[rows] = column
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:
-    """Return several tables stacked as one."""
+    """Return one table with the rows of several tables one below another."""
     return type(parts[0])(*map(np.concatenate, zip(*(columns_of(part).values() for part in parts), strict=True)))

@@ -23,7 +23,7 @@ Function = str | Callable[..., Any]
 
 @cache
 def resolved(function: Function) -> Callable[..., Any]:
-    """Return the function, imported if it is given as the text "module:name"."""
+    """Return a function, imported first if it is given as text "module:name"."""
     if not isinstance(function, str):
         return function
     module, name = function.split(":")
@@ -54,7 +54,7 @@ class Registered:
 
     @property
     def consumers(self) -> frozenset[str]:
-        """The names of the core's calculations that obey the choice.
+        """Names of the calculations, such as `compare`, that support this choice.
 
         What `analyze` obeys `export` writes.
         """
@@ -62,7 +62,7 @@ class Registered:
         return names | {"export"} if "analyze" in names else names
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Call one of the choice's functions, named by its field, and return its result.
+        """Call the function in one of the choice's fields, imported if needed, and return its result.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Registered:
         return resolved(found)(*arguments)
 
     def refusal(self, of: Any) -> str:
-        """Return the reason why the choice does not suit these data, "" if it does."""
+        """Return why this interval, test or estimator does not suit these data, "" if it does."""
         domain = getattr(self, "domain", None)
         return "" if domain is None else str(resolved(domain)(of))
 
@@ -167,7 +167,7 @@ class Register(Generic[C]):
         self._known: Collection[str] = ()
 
     def add(self, item: C) -> C:
-        """Register a choice.
+        """Add a choice (estimator, interval or test) to those known, and raise an error if its name is taken.
 
         Raises
         ------
@@ -190,13 +190,13 @@ class Register(Generic[C]):
                 raise ValueError(f"{self.setting} {item.name!r} stands beside {consumer} and has no `{function}`")
 
     def check_consumers(self, known: Collection[str]) -> None:
-        """Check that all choices, now and later, name only known calculations."""
+        """Raise an error if any choice, now or added later, names a calculation that is not in `known`."""
         self._known = known
         for item in self._items.values():
             self._check(item)
 
     def check_names(self, names: Collection[str], where: str) -> None:
-        """Check that every name in a list is registered here.
+        """Raise an error if any of these names is not a registered choice.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class Register(Generic[C]):
             raise ValueError(f"{where} names {self.setting} {', '.join(sorted(unknown))}, which is not registered")
 
     def __getitem__(self, name: str) -> C:
-        """Return the choice with this name, importing other packages' choices if needed.
+        """Return the choice with this name, importing other packages' choices if it is not known yet.
 
         Raises
         ------
@@ -232,11 +232,11 @@ class Register(Generic[C]):
         return len(self._items)
 
     def named(self, consumer: str = "") -> tuple[str, ...]:
-        """Return the names of the choices that users may type, or that a calculation obeys."""
+        """Return the names of the choices that users may type, only those a calculation supports if one is named."""
         return tuple(x.name for x in self._items.values() if x.beside and (not consumer or consumer in x.consumers))
 
     def check(self, value: object) -> None:
-        """Refuse a value of the setting that users may not type.
+        """Raise an error if a setting's value is not one that users may type.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class Register(Generic[C]):
         raise InputError(f"{self.setting} {value!r} is not one of {some_of(names, 20)}")
 
     def title(self, name: str) -> str:
-        """Return the printed name, or the name itself if no choice has it."""
+        """Return a choice's name for display, or `name` itself if it is unknown."""
         item = self._items.get(name)
         return name if item is None else item.title or name
 
@@ -266,21 +266,21 @@ GROUP = "harness_noise.choices"
 
 
 def register(item: C) -> C:
-    """Register an estimator, an interval or a test for this process, as `Register.add` does."""
+    """Add an estimator, interval or test to the known ones in this process."""
     (found,) = (each for each in REGISTERS.values() if isinstance(item, each.kind))
     return found.add(item)  # type: ignore[no-any-return]
 
 
 @cache
 def load_packages() -> None:
-    """Import the choices that other packages register."""
+    """Import the packages that register further estimators, intervals or tests by entry point."""
     for entry in entry_points(group=GROUP):
         entry.load()
     check_partners()
 
 
 def check_partners() -> None:
-    """Check that the test of every interval and the interval of every test are registered."""
+    """Raise an error if an interval names a test, or a test an interval, that is not registered."""
     for interval in INTERVALS._items.values():
         TESTS.check_names([interval.test] if interval.test else [], f"interval {interval.name!r}")
     for test in TESTS._items.values():
@@ -288,7 +288,7 @@ def check_partners() -> None:
 
 
 def has_limits(test: str) -> bool:
-    """Return True if a row's test has confidence limits.
+    """Return True if a test gives confidence limits, not only a p-value as sign tests do.
 
     A margin is compared with the limits. Sign and permutation tests have only p."""
     return test not in set(TESTS) or TESTS[test].has_limits

@@ -22,7 +22,7 @@ class Parameter:
 
 
 def parameter(name: str, value: object) -> str:
-    """Return a parameter's name with a value, as messages show it."""
+    """Return a Python parameter and its value as messages show it: `name=value` in backticks."""
     return str(Parameter(name, repr(value).replace("`", "\\x60")))  # a backtick ends the parameter
 
 
@@ -30,7 +30,7 @@ _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
 
 
 def parts_of(message: str) -> list[str | Parameter]:
-    """Return the parts of a message in order: plain texts and parameters."""
+    """Split a message into plain texts and the Python parameters that stand in backticks."""
     out: list[str | Parameter] = []
     end = 0
     for match in _NAMED.finditer(message):
@@ -40,17 +40,17 @@ def parts_of(message: str) -> list[str | Parameter]:
 
 
 def counted(n: int, what: str, plural: str = "") -> str:
-    """Return a number of things in words: "1 pair", "1,200 pairs", "2 families", "1 answer has"."""
+    """Return a number with its noun in words: "1 pair", "1,200 pairs", "2 families", "1 answer has"."""
     return f"{n:,} {what if n == 1 else plural or f'{what}s'}"
 
 
 def are(n: int) -> str:
-    """Return "is" or "are" for a number of things."""
+    """Return "is" for the number 1, "are" for any other."""
     return "is" if n == 1 else "are"
 
 
 def some_of(names: Sequence[object], most: int, joint: str = ", ") -> str:
-    """Return the first of several names, and how many more there are: "a, b and 3 more"."""
+    """Return the first names joined, with the number of others: "a, b and 3 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return joint.join(map(str, names[:most])) + more
 
@@ -59,7 +59,7 @@ _SECRETS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/@?#]*@)?([^\s?#]*)(?
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with passwords and queries removed from URLs, because a query may hold a signature."""
+    """Return a text with passwords and query strings removed from the URLs in it."""
     return _SECRETS.sub(r"\1\2", text) if "://" in text else text
 
 
@@ -97,7 +97,7 @@ FORMER = {
 
 
 def is_now(spelling: str) -> str:
-    """Return "OLD is now NEW" for a former spelling, "" for any other word."""
+    """Return "OLD is now NEW" if a word is a former name of something, "" for any other word."""
     return f"{spelling} is now {FORMER[spelling]}" if spelling in FORMER else ""
 
 
@@ -116,7 +116,7 @@ class InputError(ValueError):
 
 
 def check_one_of(name: str, value: object, values: object) -> None:
-    """Refuse a value that is not among the values of a `Literal`.
+    """Raise an error if a value is not among the values of a `Literal` type.
 
     Raises:
         InputError: it names those that there are.
@@ -129,7 +129,7 @@ T = TypeVar("T")
 
 
 def of_choice(what: str, value: object, table: Mapping[str, T]) -> T:
-    """Return a table's entry for a choice, and refuse a choice that is not in the table.
+    """Return the entry of a table for a value, or raise NotImplementedError if it has none.
 
     Raises:
         NotImplementedError: the choice is not implemented. It is never computed as another one.
@@ -140,7 +140,7 @@ def of_choice(what: str, value: object, table: Mapping[str, T]) -> T:
 
 
 def check_computed(what: str, value: object, *known: str) -> None:
-    """Refuse a choice that the calling code does not compute.
+    """Raise NotImplementedError if a value is not among those that the calling code implements.
 
     Raises:
         NotImplementedError: as `of_choice`.
@@ -152,7 +152,7 @@ _KIND_NAMES = {"Real": "float", "Integral": "int", "NoneType": "None"}
 
 
 def check_kind(function: str, value: object, *kinds: type) -> None:
-    """Refuse a source whose type the function does not accept.
+    """Raise an error if a value is not of one of the types that the named function accepts.
 
     Raises:
         InputError: it names the types that are accepted.
@@ -163,7 +163,7 @@ def check_kind(function: str, value: object, *kinds: type) -> None:
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raise InputError unless a value is a whole number of `least` or more, or None.
+    """Raise an error if a value is neither None nor a whole number of at least `least`.
 
     Raises:
         InputError: it names the parameter.
@@ -222,7 +222,7 @@ class NotThereError(InputError):
 
     @classmethod
     def of_all(cls, errors: Sequence[NotThereError], where: str = "") -> NotThereError:
-        """Return one error for several runs. If they lack different options, it is about the last one."""
+        """Merge the errors of several runs, which lack a task or metric, into one error."""
         last = max(errors, key=lambda error: ("groups", "measures", "tasks", "metrics", "scorers").index(error.option))
         have = dict.fromkeys(name for error in errors if error.option == last.option for name in error.have)
         names = [name for error in errors for name in error.runs]
@@ -238,7 +238,7 @@ class FaultyScoresError(ValueError):
 
 
 def error_message(error: BaseException) -> str:
-    """Return any error as one line of text, with its type."""
+    """Return any exception as one line: its type and its message."""
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001  anybody's exception, anybody's words

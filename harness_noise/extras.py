@@ -29,7 +29,7 @@ class CommandFlag:
 
     @property
     def name(self) -> str:
-        """The flag's name as a Python parameter."""
+        """Python parameter name of the flag: `follow_links` for `--follow-links`."""
         return self.flag.removeprefix("--").replace("-", "_")
 
 
@@ -131,7 +131,7 @@ class Extra:
 
 @cache
 def found() -> dict[str, Extra]:
-    """Return the extras that are installed, by the names of their packages."""
+    """Return a dict from package name to `Extra` (an optional feature's declaration) of all that are installed."""
     try:
         folder = import_module(FOLDER)
     except ModuleNotFoundError:
@@ -142,7 +142,7 @@ def found() -> dict[str, Extra]:
 
 
 def public(name: str) -> Any:
-    """Return a public function or class of an extra, None if no extra has the name."""
+    """Return the public function or class with this name from an installed extra, None if none has it."""
     for package, extra in found().items():
         if name in extra.functions:
             return getattr(import_module(f"{package}.{extra.functions[name]}"), name)
@@ -150,7 +150,7 @@ def public(name: str) -> Any:
 
 
 def module_of(keyword: str, what: str = "") -> Any:
-    """Return the extra's module that does the work of a keyword of the core.
+    """Return the extra's module that handles a keyword of the core, or raise an error if it is not installed.
 
     Args:
         keyword: it.
@@ -165,7 +165,7 @@ def module_of(keyword: str, what: str = "") -> Any:
 
 
 def module_if_any(keyword: str) -> Any:
-    """Return the module that does what a keyword of the core's functions asks for. None if no extra does."""
+    """Return the extra's module that handles a keyword of the core, None if none is installed."""
     for package, extra in found().items():
         if keyword in extra.keywords:
             return import_module(f"{package}.{extra.keywords[keyword].module}")
@@ -173,7 +173,7 @@ def module_if_any(keyword: str) -> Any:
 
 
 def display_of(keyword: str) -> Any:
-    """Return the extra's module that displays what a keyword has added to a result."""
+    """Return the extra's module that shows what a keyword added to a result."""
     return next(
         import_module(f"{package}.{extra.keywords[keyword].display}")
         for package, extra in found().items()
@@ -182,12 +182,12 @@ def display_of(keyword: str) -> Any:
 
 
 def result_modules() -> list[ModuleType]:
-    """Import the modules that define the kinds of results of extras."""
+    """Import and return the modules in which installed extras define their result classes."""
     return [import_module(f"{package}.{extra.results}") for package, extra in found().items() if extra.results]
 
 
 def commands() -> dict[str, str]:
-    """Return the commands of extras: name → the module that has it, which is imported when the command is needed."""
+    """Return a dict from each extra's command to the name of its module, not imported yet."""
     return {
         name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.commands.items()
     }
@@ -195,44 +195,44 @@ def commands() -> dict[str, str]:
 
 @cache
 def calculations() -> dict[str, Calculation]:
-    """Return the calculations of extras by name."""
+    """Return a dict from name to declaration of the calculations that installed extras add."""
     return {name: each for extra in found().values() for name, each in extra.calculations.items()}
 
 
 def switches(command: str) -> list[Switch]:
-    """Return the flags that extras add to a command."""
+    """Return the flags that installed extras add to a command."""
     return [switch for extra in found().values() for switch in extra.switches if command in switch.functions]
 
 
 def forms() -> dict[str, str]:
-    """Return the formats in which extras write a run, each with its module."""
+    """Return a dict from each format in which extras can write a run to the name of its module."""
     return {name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.forms.items()}
 
 
 def models() -> dict[str, str]:
-    """Return the models that extras bring to lm-eval, each with the module that makes it known."""
+    """Return a dict from each model that extras add to lm-eval to the module that registers it."""
     return {name: module for extra in found().values() for name, module in extra.models.items()}
 
 
 def options(command: str = "") -> list[Option]:
-    """Return the reading options that extras add to a command, or to all commands if none is named."""
+    """Return the options for reading that extras add to a command, or to any command if none is named."""
     every = [option for extra in found().values() for option in extra.options]
     return [option for option in every if command in ("", *option.commands)]
 
 
 @cache
 def keywords() -> dict[str, Keyword]:
-    """Return keyword → its declaration, for keywords of the core whose work extras do."""
+    """Return a dict from each keyword of the core that an extra handles to its declaration."""
     return {name: each for extra in found().values() for name, each in extra.keywords.items()}
 
 
 def writers(command: str) -> list[Writer]:
-    """Return the options by which extras write the result of a command."""
+    """Return the options by which installed extras write a command's result to files."""
     return [writer for extra in found().values() for writer in extra.writers if command in writer.commands]
 
 
 def tooltip(label: str, row: Any = None) -> str:
-    """Return an extra's explanation of a table column, or of a row's cell in the column, "" without one."""
+    """Return an extra's explanation of a table column, or of a row's cell in it, "" if there is none."""
     for package, extra in found().items():
         if extra.tooltips and (text := import_module(f"{package}.{extra.tooltips}").tooltip(label, row)):
             return str(text)
@@ -240,7 +240,7 @@ def tooltip(label: str, row: Any = None) -> str:
 
 
 def is_left_out(module: str) -> bool:
-    """Return True if a module belongs to an extra, of any package, that is not installed."""
+    """Return True if a module belongs to an optional feature (extra) that is not installed."""
     package, is_extra, name = module.partition(".extra.")
     if not is_extra:
         return False
@@ -258,18 +258,18 @@ def _explains() -> dict[str, str]:
 
 
 def explaining(row: Any) -> Any:
-    """Return the extra's module that explains an optional field of a row, None if the row has no such field."""
+    """Return the extra's module that explains an optional field which this row has, None without one."""
     modules = (module for name, module in _explains().items() if getattr(row, name, None) is not None)
     return import_module(found_module) if (found_module := next(modules, "")) else None
 
 
 def listings() -> list[Any]:
-    """Return the modules of what `list` says beside formats."""
+    """Import and return the extras' modules that add lines to the command `list`."""
     return [import_module(f"{package}.{extra.listing}") for package, extra in found().items() if extra.listing]
 
 
 def not_installed(name: str) -> str:
-    """Return the sentence that a command or function belongs to an extra that is not installed."""
+    """Return the error text that a command or function belongs to an extra that is not installed."""
     return (
         f"{name} is not installed: the folder of its extra was left out of this copy of harness-noise. Install the "
         "whole package with pip install --force-reinstall harness-noise"

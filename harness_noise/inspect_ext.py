@@ -31,7 +31,7 @@ _HOOK = "harness_noise_adapters.inspect_logs.hook"
 
 
 def _hook() -> Any:
-    """Return our hook's module, None until a task needs us."""
+    """Return this package's Inspect hook module if it is already imported, else None."""
     return sys.modules.get(_HOOK)
 
 
@@ -105,7 +105,7 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
 
 
 def _warn(what: str, error: Exception) -> None:
-    """Log a warning. `_message` keeps an exception that cannot be printed from ending the eval."""
+    """Log a warning about an exception, and never fail even if the exception cannot be printed."""
     logger.warning("noise: %s (%s)", what, _message(error))
 
 
@@ -118,7 +118,7 @@ def _message(error: Exception) -> str:
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator, unused-ignore]
 def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
-    """Return the noise of the mean score, for `metrics=[accuracy(), stderr(), noise(cluster="passage")]`.
+    """Return an Inspect metric for the noise of the mean score, as in `metrics=[accuracy(), noise()]`.
 
     Inspect shows it as a second group of numbers: `noise_se`, the standard error of the mean over
     epochs, `noise_ci_low` and `noise_ci_high`, and, where the epochs tell them apart, `noise_total`,
@@ -161,7 +161,7 @@ def stop_when(
     complete: Sequence[str | os.PathLike[str]] = (),
     **choices: Any,
 ) -> EarlyStopping:
-    """End a task when it is decided, for `Task(early_stopping=stop_when(against="logs/a.eval"))`.
+    """Return an Inspect object that ends a task once it is decided, for `Task(early_stopping=stop_when(…))`.
 
     The dataset must be shuffled with a seed (`--sample-shuffle 42`; 1 means on, without a seed). A look takes all
     answers of its block, and what was under way when one stops the task is finished. `results.early_stopping` of
@@ -189,7 +189,7 @@ def stop_when(
 
 
 def keep_noise() -> bool:
-    """Let `edit_score`, `recompute_metrics` and `score` renew the noise of logs that have it.
+    """Make Inspect's `edit_score`, `recompute_metrics` and `score` renew the error bars of logs that have them.
 
     `inspect score`, a process with HARNESS_NOISE=1 and one that has run a task with the flag on do so by
     themselves; a script that only edits logs calls this first.
@@ -208,7 +208,7 @@ def keep_noise() -> bool:
 
 
 def _asked_for() -> bool:
-    """Return True if this process scores logs again, or has the flag on for everything."""
+    """Return True if this process rescores logs, or has error bars switched on for everything."""
     import click
 
     context = click.get_current_context(silent=True)

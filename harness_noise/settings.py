@@ -44,7 +44,7 @@ the model refused. limit: time, tokens or money ran out. unanswered: nothing was
 
 
 def counts_as_zero(missing: str, cause: str = "") -> bool:
-    """Return True if a missing answer counts as 0, by its cause, "" if the log gives no cause.
+    """Return True if a missing answer with this cause counts as 0, not as left out. The cause may be "".
 
     Raises:
         InputError: the text is not ``"drop"``, ``"zero"`` or a list of ``"CAUSE=zero"``.
@@ -59,7 +59,7 @@ def counts_as_zero(missing: str, cause: str = "") -> bool:
 
 
 def all_count_as_zero(missing: str) -> bool:
-    """Return True if every missing answer counts as 0, whatever its cause."""
+    """Return True if every missing answer counts as score 0, whatever its cause."""
     return all(counts_as_zero(missing, cause) for cause in ("", *CAUSES))
 
 
@@ -143,7 +143,7 @@ KEYWORDS = {
 
 
 def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[Any] | None]]:
-    """Return field metadata that says which calculations obey which values of the setting.
+    """Return field metadata that lists the calculations which use a setting, and which of its values.
 
     Consumers in `by` obey every value, those in `values` the default and the listed ones.
     """
@@ -154,7 +154,7 @@ def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[An
 
 
 def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
-    """Return the values of a keyword that a calculation obeys, None for any value, () for none.
+    """Return the values of a keyword that a calculation supports, None if any value, () if it ignores it.
 
     The default is not among them.
     """
@@ -177,7 +177,7 @@ def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
 
 
 def consumers(name: str) -> set[str]:
-    """Return the calculations that obey some value of a field of `Settings`."""
+    """Return the names of the calculations that use a setting, in any of its values."""
     of_extras = {each for each in calculations() if obeyed(name, each) != ()}
     if name in REGISTERS:
         return of_extras.union(*(item.consumers for item in map(REGISTERS[name].__getitem__, REGISTERS[name])))
@@ -185,12 +185,12 @@ def consumers(name: str) -> set[str]:
 
 
 def refusal(name: str, consumer: str, what: str) -> str:
-    """Return the sentence that refuses a keyword which a consumer does not obey."""
+    """Return the error text for a keyword that a calculation (`consumer`) does not use."""
     return REFUSALS.get(f"{consumer}.{name}", REFUSALS[consumer]).format(what=what)
 
 
 def check_obeyed(consumer: str, keywords: Mapping[str, Any], where: str = "") -> None:
-    """Refuse every keyword that was given and that `consumer` does not obey.
+    """Raise an error for any given keyword that the calculation `consumer` would ignore.
 
     Parameters
     ----------
@@ -380,29 +380,29 @@ class Settings:
 
     @property
     def task_weights(self) -> dict[str, float] | None:
-        """Task or group → weight in the overall row, None for equal weights or weights by size."""
+        """Dict from task or group to its weight in the overall row, None for equal or size weights."""
         rows = () if isinstance(self.weights, str) else self.weights
         return {str(row[0]): float(row[1]) for row in rows if len(row) == 2} or None
 
     @property
     def strata(self) -> tuple[str, dict[str, float]] | None:
-        """A question field and the weight of each value, None if all questions weigh the same."""
+        """(Question field, value → weight) if questions are weighted by a field, else None."""
         rows = () if isinstance(self.weights, str) else [row for row in self.weights if len(row) == 3]
         return (rows[0][0], {row[1]: row[2] for row in rows}) if rows else None
 
     def check(self, consumer: str, where: str = "") -> None:
-        """Refuse every setting, changed from its default, that `consumer` does not obey (see `check_obeyed`)."""
+        """Raise an error for any setting, changed from its default, that the calculation would ignore."""
         values = {setting.name: (getattr(self, setting.name), setting.default) for setting in fields(self)}
         check_obeyed(consumer, {name: value for name, (value, default) in values.items() if value != default}, where)
 
     @property
     def estimand(self) -> str:
-        """The questions that results are about: "these_questions" or "questions_population"."""
+        """Whom the results are about: "these_questions" only, or the "questions_population" behind them."""
         return "these_questions" if self.questions_are == "fixed" else "questions_population"
 
     @property
     def interval_of_difference(self) -> str:
-        """The interval method of a difference: the one asked for, else the test's own, or t if the test has none.
+        """Name of the interval method for a difference: the chosen one, else that of the test.
 
         Intervals of one run, as each of many models has one, leave the choice of the pairs' to the test.
         """
@@ -411,7 +411,7 @@ class Settings:
 
     @property
     def test_of_difference(self) -> str:
-        """The test of a difference: that of a resampled interval if no other is named, so that p and limits agree."""
+        """Name of the test for a difference: the one that fits a resampled interval if none is chosen."""
         own = "" if self.interval == INTERVALS.default else INTERVALS[self.interval].test
         return own if own and self.test == T_TEST.name else self.test
 
@@ -432,14 +432,14 @@ class InPoints(float):
     unit: str
 
     def __new__(cls, value: float | str, unit: str = "%") -> InPoints:
-        """Return the number, with the unit that it was written in."""
+        """Create a number that remembers the unit (% or pt) in which the user wrote it."""
         new = super().__new__(cls, value)
         new.unit = unit
         return new
 
     @property
     def as_typed(self) -> str:
-        """The hundredths, with their unit."""
+        """Number in hundredths with its unit, as the user typed it: 1.5% or 1.5pt."""
         return f"{100 * self:g}{self.unit}"
 
 
@@ -447,7 +447,7 @@ _IN_POINTS = re.compile(r"([+-]?[\d.]+(?:e[+-]?\d+)?)\s*(%|pp|pts?|points?)")
 
 
 def difference(text: str) -> float:
-    """Return a difference as users write it: 0.015 on the metric's scale, 1.5%, 1.5pt and 1.5 points as `InPoints`.
+    """Convert a difference as users write it (0.015, 1.5%, 1.5pt, 1.5 points) to a number on a 0 to 1 scale.
 
     Raises:
         ValueError: no number.
@@ -457,7 +457,7 @@ def difference(text: str) -> float:
 
 
 def check_unit(name: str, value: float | None, scale: tuple[float, float] | None, metric: str) -> None:
-    """Refuse points or per cent of a metric that does not run from 0 to 1.
+    """Raise an error if a difference is in points or per cent but the metric does not run from 0 to 1.
 
     Raises:
         InputError: names the metric's range.
@@ -473,7 +473,7 @@ def check_unit(name: str, value: float | None, scale: tuple[float, float] | None
 def check_scale(
     name: str, value: float | None, scale: tuple[float, float] | None, metric: str = "", *, known: bool = False
 ) -> None:
-    """Refuse a difference as large as the metric's whole range, such as 5 for 5% of a metric in [0, 1].
+    """Raise an error if a difference is as large as the metric's range, such as 5 where 5% was meant.
 
     Args:
         name: of the parameter.

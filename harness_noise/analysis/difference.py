@@ -349,7 +349,10 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 def observed_pair(
     noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
-    """Return the counts of questions that A or B leads on, and the difference with what its test needs."""
+    """Return the counts of questions that A or B leads on, and the difference with what its test needs.
+
+    The far limit of that difference includes the variance between runs.
+    """
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
         # what stored runs add is in the test itself (`by_runs`)

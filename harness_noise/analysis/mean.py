@@ -146,7 +146,7 @@ def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: interva
 
 
 def _binomial_answers(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
-    """Return how many 0/1 answers a mean has, which caps its effective sample size. Infinite means no cap.
+    """Return the number of 0/1 answers in a mean, which caps its effective sample size. Infinite means no cap.
 
     A vote has one value per question but is made of more answers than are known, so their number is no cap. With fixed
     questions only the answers' own variance is left, which no number of answers caps.

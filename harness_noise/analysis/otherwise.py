@@ -64,7 +64,10 @@ def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callabl
 
 
 def _without(part: Scores, cluster: str) -> Scores:
-    """Return the scores without the questions of one cluster."""
+    """Return the scores without the questions of one cluster.
+
+    A side without clusters of its own loses them when the two runs are paired.
+    """
     if part.clusters is None:
         return replace(part, answers=None, gradings=None)
     kept = np.flatnonzero(np.asarray(part.clusters, dtype=object) != cluster)

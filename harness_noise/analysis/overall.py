@@ -371,7 +371,10 @@ def _common_sizes(found: TopRows, settings: Settings) -> dict[str, int]:
 
 
 def with_differences(result: Comparison, pairs: Sequence[tuple[Run, Run]], settings: Settings) -> Comparison:
-    """Return the comparison with rows added for A − B over all tasks of each pair of runs."""
+    """Return the comparison with rows added for A − B over all tasks of each pair of runs.
+
+    Adjusted p-values of the other rows stay as they are.
+    """
     each: list[Rows] = []
     left = deque(zip(result.comparisons, result.skews or (None,) * len(result.comparisons), strict=True))
     for a, b in pairs:

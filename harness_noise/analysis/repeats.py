@@ -240,7 +240,7 @@ def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> 
 
 
 def _n_sums(part: CorpusScores) -> int | None:
-    """Return how many sums the corpus metric is computed from. None if it is a function called on records."""
+    """Return the number of sums that the corpus metric is computed from. None if it is a function called on records."""
     return None if part.stats is None else part.stats.shape[2]
 
 

@@ -224,7 +224,10 @@ def linearised(data: Sample) -> Sample:
 
 
 def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack all questions of one task, or of a group's tasks, into one table, with or without a score."""
+    """Stack all questions of one task, or of a group's tasks, into one table, with or without a score.
+
+    Clusters with one name are one cluster across tasks.
+    """
     values = stack_rows([part.values for part in parts])
     try:
         stats = question_stats(values)

@@ -230,7 +230,7 @@ def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tup
 
 
 def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
-    """Return how many equal answers two runs score differently: as a scoring fault, or as judge noise."""
+    """Count the equal answers that two runs score differently: as a scoring fault, or as judge noise."""
     every = np.arange(len(pair.rows_a))
     n_equal, n_differ, squares = _count_equal(texts, pair, every)
     judged = any(texts[run].part.judged for run in (pair.a, pair.b))

@@ -40,7 +40,7 @@ def estimate(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Estimate:
-    """Return the mean of one run's scores, with its noise.
+    """Return the mean of one run's scores, given as an array, with its standard error and confidence interval.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def estimate_difference(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Difference | tuple[Difference, ...]:
-    """Return A − B of two runs' scores on the same questions, paired, with its noise.
+    """Return A − B of two runs' scores (arrays) on the same questions, paired, with its interval and test.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def estimate_difference(
 
 
 def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> tuple[Combined, ...]:
-    """Return one test of several independent differences, of tasks or of pairs of models.
+    """Return tests that combine several independent differences, of tasks or of pairs of models, into one.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
 
 
 def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
-    """Return the chance that at least one of k answers to each question is right, without bias from K ≥ k answers.
+    """Return each question's chance that at least one of k answers is right, without bias, from K ≥ k answers.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def adapters(format_file: str | Path | None = None) -> dict[str, str]:
-    """Return the harnesses and file formats that are understood.
+    """Return a dict from each harness or file format that can be read to a phrase on what is read.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
 
 
 def write_html(result: Document, place: str | Path, *, command: str | None = None, words: Words = str) -> list[Path]:
-    """Write a result as HTML: one page, or of an arena a folder with a page of each benchmark.
+    """Write a result as an HTML page, an arena as a folder with a page for each benchmark. Return the files.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def write_html(result: Document, place: str | Path, *, command: str | None = Non
 
 
 def write_figures(result: Document, place: str | Path) -> list[Path]:
-    """Write a result's figures as SVG.
+    """Write a result's figures as SVG files and return their paths.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def export(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Exported:
-    """Rewrite result files with error bars. Every value that the harness wrote stays unchanged.
+    """Rewrite result files with error bars added. Every value that the harness wrote stays unchanged.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class _Export:
         """The files to which an adapter has something to add, and the means that it adds."""
 
     def again(self) -> list[Path]:
-        """Write every run again in its own format, and return the files."""
+        """Write every run again in its own format with error bars added, and return the files written."""
         written: list[Path] = []
         self.notes += [Note("left_out", f"left out: {error}") for error in registry.closed_folders(self.place)]
         found = [
@@ -218,7 +218,7 @@ class _Export:
         return written
 
     def as_(self, form: str) -> list[Path]:
-        """Write every run in another format, and return the files."""
+        """Write every run in another format with error bars, and return the files written."""
         own = extras.forms()
         if form in registry.left_out():
             raise InputError(extras.not_installed(f"`form` {form}"))
@@ -239,7 +239,7 @@ class _Export:
         return written
 
     def analyze(self, run: Run) -> Analysis:
-        """Return the analysis of a run that is written, and keep its notes."""
+        """Analyze one run that is to be written, keep its notes, and return its error bars."""
         from ..analysis.mean import analyze_run
         from ..data.native_values import check_native
         from ..io.first_answers import first_answers, with_stops

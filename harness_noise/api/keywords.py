@@ -136,7 +136,7 @@ _DEFAULT = Settings()
 def chosen_settings(
     function: str, settings: Settings | None, choices: Mapping[str, Any], accepted: type = Computing
 ) -> Settings:
-    """Return the settings with every keyword that was given in place of its field.
+    """Return the settings with each keyword given put in place of its field. Raise an error for unknown ones.
 
     Args:
         function: that they were given to, for messages.
@@ -183,7 +183,7 @@ class Request:
         sources: Iterable[Any] = (),
         **read: Any,
     ) -> Request:
-        """Return the request that the keywords make.
+        """Build the request (settings, reading options) from a function's keywords, checked for that function.
 
         Args:
             function: that they were given to, which says what is obeyed (`settings.KEYWORDS`).
@@ -233,7 +233,7 @@ class Request:
         return cls(chosen, options, as_repeats, correction=correction, **more)
 
     def prepared(self, runs: list[Run]) -> list[Run]:
-        """Return the runs with scores corrected by labels, corrected for chance, and weighted by question.
+        """Return the runs corrected by labels and for chance, and weighted by question, as far as asked for.
 
         Only what was asked for is done.
         """
@@ -249,7 +249,7 @@ class Request:
         return runs
 
     def check_measures(self, **keywords: Any) -> None:
-        """Refuse keywords that are about one score if other measures are asked for.
+        """Raise an error for keywords that only suit one score (such as `margin`) if other measures are asked for.
 
         Args:
             **keywords: those that only a score obeys, with their values.
@@ -269,11 +269,11 @@ class Request:
             raise InputError("`prices` are for costs, and none is asked for: name it, as in `measures=['cost']`")
 
     def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
-        """Return the values to iterate over, with a progress display if one was given."""
+        """Return the values to iterate over, wrapped in the user's progress display if there is one."""
         return values if self.progress is None else self.progress(values, doing, total)
 
     def runs(self, sources: Sequence[Source], *, some: bool = False) -> list[Run]:
-        """Return the runs of all sources, with `as_repeats` those of each model are joined.
+        """Read and return the runs of all sources (paths, runs or tables), joined as repeats if asked for.
 
         Args:
             sources: paths, runs, tables.
@@ -288,7 +288,7 @@ class Request:
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
-        """Return the runs, with all runs of one model joined as repeats if that was asked for.
+        """Return the runs, those of each model merged into one with more repeats if asked for.
 
         Of answers that were repeated until one passed, the first ones.
         """
@@ -299,12 +299,12 @@ class Request:
         return [first_answers(run) for run in runs]
 
     def of_side(self, side: str) -> Request:
-        """Return the request with the columns for one side of a comparison, A or B."""
+        """Return the request with only the column choices meant for one side of a comparison, A or B."""
         columns = columns_of_side(self.options.columns, side)
         return replace(self, options=replace(self.options, columns=columns))
 
     def refuse_sides(self, what: str) -> None:
-        """Refuse columns given for A or B if a function has no two sides.
+        """Raise an error for column choices meant for A or B in a function that does not compare two sides.
 
         A file may have the name A or B.
 
@@ -319,7 +319,7 @@ class Request:
                 )
 
     def complete(self, sources: Source | Sequence[Source]) -> list[Run]:
-        """Return the runs that have answered everything, from each source or a noise profile with question means."""
+        """Return the complete reference runs of each source, which may also be a stored noise profile."""
         several = listed(sources)
         if not several:
             return []
@@ -332,7 +332,7 @@ class Request:
     def pair(
         self, sides: Sequence[Sequence[Source]], models: Sequence[str] = (), baseline: Sequence[Source] = ()
     ) -> list[tuple[Run, Run]]:
-        """Return the pairs (A, B) that are compared: two sides, two runs of one side, or all with the baseline."""
+        """Return the pairs of runs (A, B) to compare: two sides, two runs of one side, or all with the baseline."""
         sources, *other = sides
         if other:
             check_obeyed("sides", {"against": baseline, "models": models})
@@ -360,7 +360,7 @@ class Request:
 
 
 def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords with texts turned into the values that `Settings` takes."""
+    """Return the keywords with texts (cluster, weights and so on) parsed into the values of `Settings`."""
     cluster, only = choices.get("cluster"), choices.get("only")
     return {
         **choices,
@@ -372,7 +372,7 @@ def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fields_of(chosen: Settings) -> list[str]:
-    """Return the question fields that the settings need to be read."""
+    """Return the names of the question fields that must be read for these settings: filters, strata, chance."""
     fields = [Condition.parse(text).field for text in chosen.only]
     fields += [] if chosen.strata is None else [chosen.strata[0]]
     if chosen.chance == "auto":
@@ -387,5 +387,5 @@ _CORRECTING = ("labels", "labels_scorer", "label_range", "labels_at_random")
 
 
 def _is_left_out(value: Any) -> bool:
-    """Return True if the value of a keyword says that the keyword was not given."""
+    """Return True if a keyword's value (None or False) counts as not given."""
     return value is None or value is False

@@ -35,7 +35,7 @@ def read(
     strict: bool = False,
     **choices: Unpack[Choices],
 ) -> list[Run]:
-    """Read lm-eval outputs, Inspect logs or score tables.
+    """Read lm-eval outputs, Inspect logs or score tables into a list of runs, one for each model.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def analyze(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Analysis:
-    """Return the noise of every mean of one or several runs.
+    """Return every mean of one or several runs, with its standard error and confidence interval.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def compare(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Comparison:
-    """Return A − B, paired by question, for everything that both runs measured.
+    """Return A − B, paired by question, with test and interval, for every metric that both runs measured.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def compare(
 def _of_pairs(
     pairs: list[tuple[Run, Run]], known: list[Run], settings: Settings, by: Sequence[str], questions: int
 ) -> Comparison:
-    """Return the comparison of all pairs, with its slices and estimates of whole benchmarks from complete runs."""
+    """Compare all pairs (A, B), with slices, and with estimates for the whole benchmark from complete runs."""
     from ..analysis.comparison import compare_runs
     from ..data.native_values import agreed_pairs
 
@@ -264,7 +264,7 @@ def _of_pairs(
 
 
 def _number(side: object) -> Number | None:
-    """Return a bare score, or a count (right answers, questions), None for anything else."""
+    """Return a bare score as a float, or a count as (right answers, questions), None for anything else."""
     if isinstance(side, Real):
         return float(side)
     if not isinstance(side, tuple) or len(side) != 2:
@@ -278,7 +278,7 @@ _MOST_COUNTED = 1_000_000
 
 
 def _counted(count: tuple[int, int]) -> Run:
-    """Return a run of 1s and 0s for a count of right answers and questions.
+    """Return a run of 1s and 0s that stands for a count of right answers out of n questions.
 
     Raises:
         InputError: more right answers than questions, or none.
@@ -312,7 +312,7 @@ def _of_published(
 def _of_numbers(
     numbers: Sequence[Number | None], models: Sequence[str], profile: str | Path | None, request: Request
 ) -> Comparison:
-    """Return A − B of two counts, by Fisher's exact test, or of two bare scores, by a noise profile.
+    """Return A − B of two counts by Fisher's exact test, or of two bare scores by a stored noise profile.
 
     The profile has the noise of their benchmark.
     """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line. Return the exit code (0 done, 1 a verdict that fails, 2 unusable, 130 stopped).
+    """Run the command line and return the exit code: 0 done, 1 a failed verdict, 2 unusable, 130 interrupted.
 
     Without `argv` the process is ours: its standard streams are made to outlive their readers, and Ctrl-C
     ends it at once. lm-eval keeps its own ways. Whatever is unexpected is a 2 with a paragraph: a 1 is a
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _unexpected(error: BaseException) -> str:
-    """Return one paragraph on an unforeseen error. This function never fails itself."""
+    """Return a paragraph for the user on an unforeseen error, with its place. Never fails itself."""
     import traceback
 
     try:

@@ -73,13 +73,13 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
 
 def _sides(runs: tuple[str, ...]) -> list[Any]:
-    """Return the words of the command line, with counts (74/100) and bare numbers (0.655) as numbers."""
+    """Convert the command's words: counts (74/100) and bare numbers (0.655) to numbers, paths unchanged."""
     counted = list(map(options.counts, runs))
     return counted if all(isinstance(side, tuple) for side in counted) else list(map(_side, runs))
 
 
 def _side(text: str) -> str | float:
-    """Return a word as a number, also from per cent, unless it is no number or a file has that name."""
+    """Convert a word to a float (71% to 0.71), but leave it a text if it is no number or a file has that name."""
     with suppress(ValueError):
         value = float(text.removesuffix("%"))
         if not Path(text).exists():

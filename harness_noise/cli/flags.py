@@ -27,7 +27,7 @@ _MORE: list[Mapping[str, click.Command]] = []
 
 
 def know(commands: Sequence[click.Command], more: Mapping[str, click.Command]) -> None:
-    """Remember the flags of these commands, for messages of the library.
+    """Remember the flags of these commands, so that messages can name flags instead of Python parameters.
 
     If one has -n and another --n, the longer one counts.
 
@@ -55,14 +55,14 @@ def _load_more() -> None:
 
 
 def _flag(name: str) -> str | None:
-    """Return the flag of a parameter, None if no command has such a flag."""
+    """Return the command-line flag of a Python parameter, None if no command has one."""
     if name not in _FLAGS and name not in _FUNCTIONS:
         _load_more()
     return _FLAGS.get(name) or _FLAGS.get(name.removeprefix("write_"))
 
 
 def in_flags(message: str) -> str:
-    """Return a message of the library with flags in place of the parameters that it names.
+    """Return a message of the library with each Python parameter in it replaced by its command-line flag.
 
     Modules that hold no command import this from `commands`, which knows the flags of all.
     """
@@ -71,7 +71,7 @@ def in_flags(message: str) -> str:
 
 
 def parameter_of(flag: str) -> str:
-    """Return the parameter that a flag of some command stands for, "" if there is none."""
+    """Return the Python parameter that a command-line flag sets, an empty text if there is none."""
     _load_more()
     return next((name for name, other in reversed(_FLAGS.items()) if other == flag), "")
 
@@ -88,7 +88,7 @@ def _shown(named: Parameter) -> str:
 
 
 def _each(value: str) -> list[str]:
-    """Return the items of a list written in Python, else the value itself as the only item."""
+    """Return the items of a text that is a Python list, else the text as the only item."""
     from ast import literal_eval
 
     try:
@@ -99,7 +99,7 @@ def _each(value: str) -> list[str]:
 
 
 def _plain(value: str) -> str:
-    """Return a Python value as the command line writes it: ('LOW', 'HIGH') as LOW,HIGH and {'a': 'b c'} as a="b c"."""
+    """Convert a Python value's text to command-line form: ('LOW', 'HIGH') to LOW,HIGH, {'a': 'b c'} to a="b c"."""
     from ast import literal_eval
 
     try:
@@ -115,7 +115,7 @@ def _plain(value: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a part of a text for a shell."""
+    """Return a text in double quotes for a shell if it has special characters, else unchanged."""
     if _SAFE.fullmatch(text) and "," not in text and "=" not in text:
         return text
     return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'

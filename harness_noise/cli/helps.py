@@ -25,7 +25,7 @@ MOST_SHOWN = 10
 
 
 def refused(name: str, consumer: str, what: str) -> str:
-    """Return the sentence that refuses a keyword which `consumer` does not obey, with flags for parameters."""
+    """Return the error text that `consumer` does not use the keyword `name`, with flags for parameters."""
     return in_flags(refusal(name, consumer, what))
 
 
@@ -46,7 +46,7 @@ class Command(click.Command):
         self.example, self.shown, self.old, self.alone = example, tuple(shown.split()), old, alone
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, and --help-all, which a command whose --help is whole does not list."""
+        """Return the command's parameters, with --help-all added, hidden where --help shows all options anyway."""
         whole = click.Option(
             ["--help-all"], is_flag=True, is_eager=True, expose_value=False, hidden=not self.shown,
             help="Show all options and exit.", callback=_show_all,
@@ -90,7 +90,7 @@ class Command(click.Command):
             formatter.write(f"\n{unbroken(line, formatter.width)}\n")
 
     def params_with_flags(self) -> list[click.Option]:
-        """Return the command's parameters that are options, without arguments."""
+        """Return the command's options, without its positional arguments."""
         return [param for param in self.params if isinstance(param, click.Option)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -113,7 +113,7 @@ class Command(click.Command):
             raise
 
     def _refuse_doubled(self, ctx: click.Context, args: Sequence[str]) -> None:
-        """Refuse an option that takes one value and is given twice: the first would be ignored in silence.
+        """Raise a usage error if an option that takes one value is given twice, as the first would be ignored.
 
         Raises:
             click.UsageError: names it.
@@ -130,7 +130,7 @@ _FEW = 3
 
 
 def _commands_with(flag: str, ctx: click.Context) -> str:
-    """Return words such as "compare and arena have it" on an option of other commands, "" if none has it."""
+    """Return words such as "compare and arena have it" for an option of other commands, "" if none has it."""
     every = getattr(ctx.find_root().command, "commands", {})
     have = [name for name, one in every.items() if any(flag in param.opts for param in one.params)]
     return f"{' and '.join(have)} {'have' if have[1:] else 'has'} it" if 0 < len(have) <= _FEW else ""
@@ -139,12 +139,12 @@ def _commands_with(flag: str, ctx: click.Context) -> str:
 def command(
     name: str, example: str, old: Mapping[str, str] = MappingProxyType({}), shown: str = "", alone: str = ""
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a function a command. `settings` knows by the same name which settings it obeys."""
+    """Return a decorator that turns a function into a click command with this name and example."""
     return click.command(name, cls=Command, example=example, shown=shown, old=old, alone=alone)
 
 
 def unbroken(text: str, width: int) -> str:
-    """Return a text in lines that never break inside a flag."""
+    """Wrap a text to lines of this width, without breaking inside a flag such as --help-all."""
     return fill(text, width, break_on_hyphens=False, break_long_words=False)
 
 
@@ -159,17 +159,17 @@ def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 
 
 def longest(param: click.Option) -> str:
-    """Return the longest flag of an option."""
+    """Return the longest spelling of an option, such as `--output` of `-o, --output`."""
     return max(param.opts, key=len)
 
 
 def is_shared(param: click.Option) -> bool:
-    """Return True if an option says how files are read, as in all commands."""
+    """Return True if an option is about reading files, and so the same in all commands."""
     return bool(getattr(param, "shared", False))
 
 
 def reading(commands: Iterable[click.Command]) -> str:
-    """Return the help text on the options that say how files are read."""
+    """Return the help page on the options for reading files, which all commands share."""
     every: dict[str, tuple[str, str]] = {}
     for each in commands:
         context = click.Context(each, info_name=each.name)

@@ -64,7 +64,7 @@ def _of_run(run: Run) -> Iterable[tuple[str, object]]:
 
 
 def _measured(run: Run) -> Iterable[tuple[str, str]]:
-    """Yield (name of task and metric, words on questions, answers and means) for everything in a run."""
+    """Yield (task and metric, sentence on its questions, answers and means) for everything in a run."""
     for part in run.scores:
         K, missing = part.values.shape[1], part.n_missing
         clusters = (
@@ -81,7 +81,7 @@ def _measured(run: Run) -> Iterable[tuple[str, str]]:
 
 
 def _means(part: Scores) -> str:
-    """Return the words on our mean, and on the harness's own if there is one."""
+    """Return words on the mean of the scores read, and the harness's own mean if the file has one."""
     import numpy as np
 
     from ..api.files import means_as_text
@@ -96,7 +96,7 @@ def _means(part: Scores) -> str:
 
 
 def _lacking(runs: Sequence[Run]) -> Iterable[tuple[str, str]]:
-    """Yield (what some scores do not record, its use with the number of scores that lack it)."""
+    """Yield (what some scores do not record, what it would be good for and how many lack it)."""
     parts = [part for run in runs for part in run.scores]
     for name, wanted, use in _WANTED:
         lack = sum(not wanted(part) for part in parts)

@@ -60,7 +60,7 @@ class Output(click.Path):
 
 
 def _given_as(path: Path, typed: Sequence[str]) -> str:
-    """Return how an output path clashes with words of the command line, "" if it does not."""
+    """Return why an output path would overwrite something named on the command line, "" if it does not."""
     # a word may be joined to its option: --html=FILE, -oFILE
     texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
     places = [{Path(os.path.realpath(text)) for text in each if text and "\0" not in text} for each in texts]
@@ -142,7 +142,7 @@ class Values(Choice):
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Every value of the setting, with those that packages register."""
+        """All values of the setting, also those registered by other packages."""
         if self.setting not in REGISTERS:
             return tuple(get_args(_types()[self.setting]))
         load_packages()
@@ -150,7 +150,7 @@ class Values(Choice):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values that the command obeys."""
+        """The values of the setting that this command supports."""
         some = obeyed(self.setting, self.consumer)  # None: all
         return tuple(value for value in self.all if some is None or value in (_FIELDS[self.setting].default, *some))
 
@@ -166,7 +166,7 @@ class Values(Choice):
 
 @cache
 def _types() -> dict[str, Any]:
-    """Return keyword → the type of its option.
+    """Return a dict from each keyword to its Python type, with columns and weights as plain text.
 
     Columns and weights are typed as one text.
     """
@@ -175,7 +175,7 @@ def _types() -> dict[str, Any]:
 
 
 def _group(title: str, *options: Option) -> Option:
-    """Return the options of one group of --help, as one decorator."""
+    """Return one decorator that adds these options to a command under a heading of its --help."""
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         params = function.__dict__.setdefault("__click_params__", [])
@@ -196,7 +196,7 @@ to_show = partial(_group, "What to show")
 
 
 def value(flag: str, metavar: str | None, words: str, kind: Any = str, default: Any = None, **more: Any) -> Option:
-    """Return an option with a value. The name of its parameter may follow the flag, if it is another."""
+    """Return a click option that takes a value. `flag` may also name its Python parameter after a space."""
     more |= {"default": default, "show_default": default is not None}
     return click.option(*flag.split(), metavar=metavar, help=words, type=kind, **more)
 
@@ -206,22 +206,22 @@ several = partial(value, multiple=True)
 
 
 def switch(flag: str, words: str) -> Option:
-    """Return an option without a value."""
+    """Return a click option without a value: True if given."""
     return click.option(*flag.split(), is_flag=True, help=words)
 
 
 def choice(flag: str, values: Sequence[str], words: str) -> Option:
-    """Return an option with one of these values, the first by default."""
+    """Return a click option with a fixed set of values, the first being the default."""
     return value(flag, None, words, click.Choice(values), values[0])
 
 
 def target(flag: str, metavar: str, words: str, **more: Any) -> Option:
-    """Return an option that names a file, or with the metavar DIR a folder, to write to."""
+    """Return a click option for an output file, or for an output folder if the metavar is DIR."""
     return value(flag, metavar, words, Output(file_okay=metavar != "DIR", dir_okay=metavar == "DIR"), **more)
 
 
 def expanded(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words with globs replaced by the matching files.
+    """Return the words with each glob pattern replaced by the paths that match, unless a file has its name.
 
     An existing file of such a name is itself.
     """
@@ -235,7 +235,7 @@ def expanded(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def is_place(word: str) -> bool:
-    """Return True if a word is a URL, a path that exists, or a glob of such paths."""
+    """Return True if a word is a URL, a path that exists, or a glob that matches such paths."""
     return is_url(word) or all(Path(name).exists() for name in expanded([word]))
 
 
@@ -338,35 +338,35 @@ _SHARED = {*_READING, *(option.name for option in extras.options())}
 
 
 def _obeyed_of(helps: Mapping[str, str], consumer: str) -> list[Option]:
-    """Return an option for every keyword that a calculation obeys."""
+    """Return a click option for each of these keywords that the calculation `consumer` uses."""
     return [_option(name, consumer, words) for name, words in helps.items() if obeyed(name, consumer) != ()]
 
 
 def reading(consumer: str, *names: str) -> list[Option]:
-    """Return the options for what is read, and how: those with these names, or all with those of extras."""
+    """Return the click options for reading files: those named, or all with the extras' own."""
     found = _obeyed_of({name: _READING[name] for name in names or _READING}, consumer)
     return found if names else [*found, *map(_of_extra, extras.options(consumer))]
 
 
 def _of_extra(option: extras.Option) -> Option:
-    """Return an option that an extra declares."""
+    """Return the click option for an option that an extra package declares."""
     if not option.metavar:
         return switch(option.flag, option.words)
     return value(option.flag, option.metavar, option.words, RANGE if option.metavar == "LOW,HIGH" else str)
 
 
 def computing(consumer: str, **words: str) -> list[Option]:
-    """Return the options that say how to compute. `words` replace their help."""
+    """Return the click options for how to compute. Keyword arguments replace their help texts."""
     return _obeyed_of(_COMPUTING | words, consumer)
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a parameter."""
+    """Return the command-line flag of a Python parameter: `follow_links` gives `--follow-links`."""
     return "--" + name.replace("_", "-")
 
 
 def _option(name: str, consumer: str, words: str) -> Option:
-    """Return the option of one keyword of `Choices`, with the keyword's type."""
+    """Return the click option for one keyword of `Choices`, with the type and default of its setting."""
     metavar, kind = _METAVARS.get(name), _types().get(name, str)
     if name == "columns":
         return several(flag_of(name), metavar, words)
@@ -399,7 +399,7 @@ _OF_PRINTING = ("form", "output", "details", "legend", "quiet", "debug")
 
 
 def of_extras(command: str) -> list[Option]:
-    """Return the flags that extras add to a command."""
+    """Return the click options that extra packages add to a command."""
     return [
         value(each.flag, each.metavar, each.words, each.kind) if each.metavar else switch(each.flag, each.words)
         for each in extras.switches(command)
@@ -407,12 +407,12 @@ def of_extras(command: str) -> list[Option]:
 
 
 def writing(command: str) -> list[Option]:
-    """Return the options by which extras write the result of a command."""
+    """Return the click options by which extra packages write a command's result to a folder."""
     return [target(each.flag, "DIR", each.words) for each in extras.writers(command)]
 
 
 def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
-    """Return NAME=VALUE texts as a dictionary.
+    """Convert NAME=VALUE texts to a dictionary, and raise an error for a text without `=` or two values.
 
     With `one_word`, a word without `=` is both name and value.
 
@@ -432,7 +432,7 @@ def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dic
 
 
 def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a command's options as the keywords of the function that it calls, without those of printing."""
+    """Convert a command's options to keyword arguments for the library, without those about printing."""
     chosen = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in chosen:
         pairs = [pair for text in chosen["columns"] for pair in _pairs(text)]
@@ -448,7 +448,7 @@ _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def _pairs(text: str) -> list[str]:
-    """Return NAME=VALUE pairs split at commas, also where a column's name or a template has commas."""
+    """Split a text at commas into NAME=VALUE pairs, but not at commas inside names or templates."""
     templates = _TEMPLATE.findall(text)
     parts = re.split(",(?=[^,=]*=)", _TEMPLATE.sub("\x00", text))
     rest = iter(templates)
@@ -456,7 +456,7 @@ def _pairs(text: str) -> list[str]:
 
 
 def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
-    """Call a function of the library with a command's options, show the result, and return it.
+    """Call a library function with a command's options, print or write its result, and return it.
 
     Its notes name flags.
 
@@ -487,13 +487,13 @@ def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **m
 
 
 def counts(text: str) -> str | tuple[int, int]:
-    """Return right answers and questions of a count such as 17/20, unless a file has that name, else the text."""
+    """Convert a text such as 17/20 to (17, 20), unless a file has that name. Return other texts unchanged."""
     match = re.fullmatch(r"(\d+)/(\d+)", text)
     return text if match is None or Path(text).exists() else (int(match[1]), int(match[2]))
 
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Yield the items, with a bar on stderr after two seconds."""
+    """Yield the items unchanged, and show a progress bar on stderr after two seconds."""
     start, bar, shown = time.monotonic(), None, total > 1 and sys.stderr.isatty()
     for done, item in enumerate(items):
         if bar is not None:
@@ -508,7 +508,7 @@ def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
 
 
 def _show(table: Result, choices: dict[str, Any]) -> None:
-    """Print a result, or write the result to a file."""
+    """Print a result in the chosen format, or write it to the output file, and print its notes."""
     form, output = choices["form"], choices["output"]
     in_table = getattr(table, "shows_notes", False) and form not in ("json", "csv")
     shown: dict[str, Any] = {"details": choices["details"], "wide": choices["details"]}
@@ -535,7 +535,7 @@ MOST_HINTS = 2
 
 
 def _hints_after(notes: Sequence[Any], *, every: bool) -> None:
-    """Print the notes of a result behind it: all, or the most important ones and how many there are."""
+    """Print a result's notes on stderr: all of them, or the most important and the number of others."""
     sys.stdout.flush()
     if every:
         hints(notes)
@@ -548,13 +548,13 @@ def _hints_after(notes: Sequence[Any], *, every: bool) -> None:
 
 
 def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
-    """Name on stderr every file that was written."""
+    """Print on stderr the path of each file written, unless the user asked for quiet."""
     if not choices["quiet"]:
         hints(f"wrote {path}" for path in paths)
 
 
 def typed() -> str | None:
-    """Return the command as it was typed, for the foot of a page."""
+    """Return the command line as the user typed it, without secrets, None if unknown."""
     import shlex
 
     arguments = click.get_current_context().find_root().obj
@@ -562,7 +562,7 @@ def typed() -> str | None:
 
 
 def hints(said: Iterable[Any]) -> None:
-    """Print notes or sentences on stderr, one line each."""
+    """Print notes or sentences on stderr, each on a line of its own after "harness-noise: "."""
     for one in said:
         sentence = one if isinstance(one, str) else one.as_text()
         clean = "".join(c if c.isprintable() else "�" for c in in_flags(sentence))
@@ -570,7 +570,7 @@ def hints(said: Iterable[Any]) -> None:
 
 
 def _wrapped(text: str) -> str:
-    """Return the text in lines of the terminal's width, or as one line if stderr is no terminal."""
+    """Wrap a text to the terminal's width, or leave it on one line if stderr is not a terminal."""
     if not sys.stderr.isatty():
         return text
     width = max(40, shutil.get_terminal_size().columns)

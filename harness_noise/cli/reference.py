@@ -29,7 +29,7 @@ _SEVERAL = 3
 
 
 def page() -> str:
-    """Return the text of `docs/options.md`."""
+    """Return the Markdown text of `docs/options.md`, generated from all commands and their options."""
     every = {name: _options(command) for name, command in COMMANDS.items()}
     times = Counter(_row(param) for params in every.values() for param in params)
     reading, common = set[str](), set[str]()
@@ -54,7 +54,7 @@ def _options(command: click.Command) -> list[click.Option]:
 
 
 def _section(name: str, command: click.Command, rows: list[str], told: Mapping[str, list[str]]) -> str:
-    """Return the part of a command: its first line, an example, its own options, and the names of the others."""
+    """Return the Markdown section on a command: first line, example, own options, names of shared options."""
     out = [f"## {name}", "", (command.help or "").splitlines()[0], ""]
     if isinstance(command, helps.Command):
         out += ["```", f"$ {command.example}", "```", ""]
@@ -70,7 +70,7 @@ def _table(rows: list[str]) -> list[str]:
 
 
 def _row(param: click.Option) -> str:
-    """Return an option's line: its flags with what follows them, its help, and its default."""
+    """Return an option's row in the Markdown table: its flags, its help text, and its default."""
     context = click.Context(click.Command("harness-noise"))
     record = param.get_help_record(context)
     flags, words = record if record is not None else ("", "")

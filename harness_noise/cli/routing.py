@@ -18,7 +18,7 @@ HELP = ("-h", "--help")
 
 
 def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str] | str:
-    """Return the arguments with `help COMMAND` turned into --help, or the text of `help reading`.
+    """Return the arguments with `help COMMAND` changed to `COMMAND --help`, or the text of `help reading`.
 
     No arguments mean --help, too.
     """
@@ -32,7 +32,7 @@ def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Comman
 
 
 def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str]:
-    """Return the command that arguments without a command mean, by their number of runs, as a list of one.
+    """Return, as a list of one, the command to use where none was typed: chosen by the number of runs named.
 
     Raises:
         click.UsageError: they begin with what is neither a file nor a number.
@@ -44,7 +44,7 @@ def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) 
 
 
 def _is_number(word: str) -> bool:
-    """Return True if a word is a score, 0.71 or 71%, or a count, 74/100."""
+    """Return True if a word is a score (0.71 or 71%) or a count (74/100)."""
     with suppress(ValueError):
         return all(float(part) is not None for part in word.removesuffix("%").split("/"))
     return False
@@ -61,7 +61,7 @@ def _unknown(word: str, commands: Mapping[str, click.Command]) -> str:
 
 
 def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> int:
-    """Return the number of runs among arguments that name no command.
+    """Return how many runs the arguments name, with globs expanded and options left out.
 
     The options of the three commands for runs mean the same.
     """

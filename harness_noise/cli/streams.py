@@ -37,7 +37,7 @@ _OURS = {"strict", "replace", "surrogateescape"}
 
 
 def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return ASCII in place of a character that an encoding lacks, and the place after it, as codecs ask.
+    """Return (ASCII replacement, next position) for a character that the output encoding lacks: a codec handler.
 
     Letters of other alphabets are decomposed if possible, else "?"."""
     if not isinstance(error, UnicodeEncodeError):
@@ -50,7 +50,7 @@ def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def harden() -> None:
-    """Replace `sys.stdout` and `sys.stderr` by streams that survive a closed reader and unknown characters."""
+    """Replace `sys.stdout` and `sys.stderr` by streams that survive a closed pipe and unknown characters."""
     codecs.register_error(HANDLER, in_ascii)
     if os.name != "posix":  # on other systems a console is not a file
         for stream in (sys.stdout, sys.stderr):
@@ -88,7 +88,7 @@ class _Messages(_Output):
 class _Text(io.TextIOWrapper):
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """Name of the encoding, "ascii" under another name.
+        """Name of the stream's encoding, but "latin-1" in place of "ascii", which click would not believe.
 
         Else click would take ASCII for a mistake and write UTF-8."""
         name = super().encoding

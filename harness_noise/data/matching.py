@@ -178,7 +178,10 @@ def _content(a: Questions, b: Questions) -> Sequence[str]:
 
 
 def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """Match equal strings in two lists without duplicates. Return their row numbers in a and in b."""
+    """Match equal strings in two lists without duplicates. Return their row numbers in a and in b.
+
+    Most runs have the same strings in the same order, which is checked first.
+    """
     if a == b:
         return list(range(len(a))), list(range(len(b)))
     where = dict(zip(b, range(len(b)), strict=True))

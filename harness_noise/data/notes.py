@@ -230,7 +230,10 @@ def texts(notes: Iterable[Note]) -> list[str]:
 
 
 def no_cluster_known(task: str, fields: Sequence[str] | None = None) -> Note:
-    """Return the note that `cluster='auto'` found no clusters for a task, so questions are independent."""
+    """Return the note that `cluster='auto'` found no clusters for a task, so questions are independent.
+
+    `fields` are those of the task's documents, if known.
+    """
     has = "" if fields is None else f". Its samples have {', '.join(fields[:8]) or 'no metadata'}"
     said = f"no natural cluster is known: the questions count as independent{has}"
     return Note("no_cluster_known", said).of(task)

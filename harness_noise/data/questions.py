@@ -214,7 +214,10 @@ class Questions:
         return Questions(picked(self.keys, rows), self.kind, *columns)
 
     def shown(self) -> Sequence[str] | None:
-        """Return the question texts for display, None if there are none or the log cannot be read."""
+        """Return the question texts for display, None if there are none or the log cannot be read.
+
+        No number in a result depends on them.
+        """
         try:
             return self.texts
         except InputError:

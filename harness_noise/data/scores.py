@@ -291,7 +291,7 @@ class Scores(OnQuestions):
 
 
 def _n_missing(holes: BoolArray, index: Any, n: int) -> int:
-    """Return how many of n missing answers may lie in a part of the table. Unlocated ones are all counted."""
+    """Return the number of n missing answers that may lie in a part of the table. Unlocated ones are all counted."""
     return min(int(holes[index].sum()), n) + max(0, n - int(holes.sum()))
 
 

@@ -22,7 +22,7 @@ def is_proportion(metric: str) -> bool:
 
 
 def decimals(se: float | None, value: float | None = None) -> int:
-    """Return how many decimals to print, so that the standard error (or else the value) shows two digits.
+    """Return the number of decimals to print, so that the standard error (or else the value) shows two digits.
 
     Without a standard error, three decimals: fewer of a value above 10, more of one below 0.01.
     """
@@ -117,7 +117,7 @@ PERCENT = Scale(100.0, "%", " points")
 
 
 def scale_of(row: Any) -> Scale:
-    """Return how to print a row's numbers: percent and points for 0/1 scores, else the metric's own scale."""
+    """Return the scale to print a row's numbers in: percent for 0/1 scores, else the metric's own."""
     known, unit = getattr(row, "_zero_one", None), getattr(row, "unit", None)
     if known is None:
         means = [x for name in ("mean", "mean_a", "mean_b") if (x := getattr(row, name, None)) is not None]

@@ -58,7 +58,7 @@ def find_root(f: Callable[[float], float], low: float, high: float, *, xtol: flo
 
 
 def error_spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
-    """Return how much of a one-sided error may be spent by the time this fraction of the data is in [Lan].
+    """Return the part of a one-sided error that may be spent by this fraction of the data [Lan].
 
     Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}) [Hwang]; O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock
     type: error log(1 + (e − 1) t).
@@ -266,7 +266,7 @@ def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: floa
 def stagewise_shifts(
     z: float, fractions: Sequence[float], bounds: Sequence[float], level: float
 ) -> tuple[float, float, float]:
-    """Return how far below z the lower limit, median estimate and upper limit lie after an early stop, in SEs.
+    """Return the distances below z of lower limit, median estimate and upper limit after an early stop, in SEs.
 
     Outcomes are ordered by the look that stopped, then by z: the stage-wise ordering. With one look the shifts
     are (z_{1−α/2}, 0, −z_{1−α/2}).

@@ -50,6 +50,8 @@ def needed(name: str) -> Any:
 def rows_of(source: Any) -> tuple[str, list[Row]]:
     """Read a table (file, DataFrame or list of dictionaries). Return its name, and its rows as dictionaries.
 
+    A JSON document that is an object is one row.
+
     Args:
         source: a path of any table that the package reads, a DataFrame, or a list of dictionaries.
 

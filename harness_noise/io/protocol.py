@@ -68,7 +68,7 @@ class AdapterInParts(Adapter, Protocol):
     """
 
     def parts(self, path: Path) -> Sequence[Any]:
-        """Return what at `path` can be read separately (usually its files), always in the same order.
+        """Return the parts of `path` that can be read separately (usually files), always in the same order.
 
         Cheap; a part can be pickled, and its `str` names the file.
 

@@ -29,6 +29,8 @@ temporary_folders: set[Path] = set()
 def stop_on_interrupt() -> None:
     """From now on, let Ctrl-C end this process at once with one line in place of a traceback.
 
+    If Ctrl-C is ignored (a shell's `&`), it stays so.
+
     For a process of our own only: not for a harness's, which has things to put in order.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

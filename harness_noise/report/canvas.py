@@ -415,7 +415,7 @@ def _length(text: str) -> float:
 
 
 def name_width(labels: Iterable[str]) -> float:
-    """Return how many pixels to leave for these names to the left of a figure's axes."""
+    """Return the pixels to leave for these names to the left of a figure's axes."""
     return min(168.0, 16 + max((_length(label_of(label)) for label in labels), default=7.3))
 
 

@@ -258,7 +258,10 @@ def test_name(what: str, row: Difference) -> str:
 
 
 def degrees(df: float) -> str:
-    """Format degrees of freedom: one decimal below 100 unless they are whole."""
+    """Format degrees of freedom: one decimal below 100 unless they are whole.
+
+    Rounding errors add no decimal.
+    """
     return f"{df:,.0f}" if df >= 100 or abs(df - round(df)) < 1e-9 else f"{df:.1f}"
 
 
@@ -326,7 +329,7 @@ def bias(row: Estimate | Difference, *, unit: bool = False) -> str:
 
 
 def pairing(row: Difference) -> str:
-    """Return how two runs were compared: "paired", "unpaired", or with noise borrowed from other models."""
+    """Return the way two runs were compared: "paired", "unpaired", or with noise borrowed from other models."""
     if row.test == REFERENCE.name:
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
     if questions := of_published(row):

@@ -651,12 +651,12 @@ _OWN = frozenset(DIAGNOSTICS)
 
 
 def listed() -> list[Diagnostic]:
-    """Return all diagnostics: the core's own as they stand here, then others by their codes."""
+    """Return all warning codes with their explanations: the core's in fixed order, then others by name."""
     return [*_ALL, *sorted((DIAGNOSTICS[code] for code in DIAGNOSTICS.keys() - _OWN), key=lambda item: item.code)]
 
 
 def register(*items: Diagnostic) -> None:
-    """Add codes that are not the core's own."""
+    """Add the warning codes of an extra to the table of known ones."""
     DIAGNOSTICS.update((item.code, item) for item in items)
 
 
@@ -670,7 +670,7 @@ UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_onl
 
 
 def meaning_of(code: str, clustered: bool | None = None) -> str:
-    """Return the meaning of a code as a sentence, "" for one that is not in `DIAGNOSTICS`.
+    """Return what a warning code means, as a sentence, "" for an unknown code.
 
     Parameters
     ----------
@@ -684,7 +684,7 @@ def meaning_of(code: str, clustered: bool | None = None) -> str:
 
 
 def explained(code: str, clustered: bool | None = None, *, labelled: bool = False) -> str:
-    """Return the meaning of a code and what to do about it, in one or two sentences.
+    """Return what a warning code means and what to do about it, as two sentences, "" for an unknown code.
 
     Parameters
     ----------

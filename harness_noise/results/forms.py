@@ -37,19 +37,19 @@ _RENDERERS = {
 
 
 def rendered(form: str, result: object, *arguments: Any, **options: Any) -> Any:
-    """Return the result in a form of its kind, or of all kinds."""
+    """Convert a result to an output format (`text`, `html`, `json` and so on) by the function for its class."""
     module, function = (renderers_of(result).get(form) or _RENDERERS[form]).split(":")
     return getattr(import_module(module), function)(result, *arguments, **options)
 
 
 def renderers_of(result: object) -> Mapping[str, str]:
-    """Return the renderers of a result's own kind."""
+    """Return a dict from output format to "module:function", for formats special to a result's class."""
     own: Mapping[str, str] = getattr(result, "renderers", {})
     return own
 
 
 def check_form(function: str, result: object, form: str) -> None:
-    """Refuse a result whose kind has no such form.
+    """Raise an error if a result's class has no such output format.
 
     Raises:
         InputError: names the kinds that have it.
@@ -64,13 +64,13 @@ KINDS: dict[str, type[Shown]] = {}
 
 
 def all_kinds() -> dict[str, type[Shown]]:
-    """Return all kinds of results, with those of this folder."""
+    """Return a dict from name to class of all result classes, also those of extras."""
     modules()
     return dict(KINDS)
 
 
 def modules() -> list[ModuleType]:
-    """Return the modules of this folder but that of the schema, and those of the extras, imported."""
+    """Import and return all modules that define results: those of this folder and of the extras."""
     names = [module.name for module in iter_modules(import_module(__package__).__path__)]
     return [*(import_module(f"{__package__}.{name}") for name in names if name != "schema"), *result_modules()]
 
@@ -90,7 +90,7 @@ class Shown:
             KINDS[cls.__name__] = cls
 
     def _table(self) -> Shown:
-        """Return the result that is shown in its place. A row is shown as a table of one row."""
+        """Return the object shown in place of this one: itself, or for a row a table with that row."""
         return self
 
     def __rich__(self) -> RenderableType:
@@ -139,16 +139,16 @@ class Document(Shown):
 
     @property
     def sentence(self) -> str:
-        """One sentence for each row, for a paper: what `--format sentence` prints."""
+        """One sentence for each row, ready for a paper, as `--format sentence` prints."""
         return str(rendered("sentence", self)).rstrip("\n")
 
     @property
     def verdict(self) -> str:
-        """The conclusions in plain words, one line each, as they are above the tables."""
+        """Conclusions in plain words, one a line, as printed above the tables."""
         return str(rendered("verdict", self))
 
     def plot(self) -> SVG:
-        """Return the figure at the start of its page, which a notebook draws.
+        """Return the result's main figure as SVG, which a notebook displays.
 
         Raises:
             ValueError: there is nothing that could be drawn.
@@ -157,16 +157,16 @@ class Document(Shown):
 
     @classmethod
     def json_types(cls) -> dict[str, str]:
-        """Return name → type of all that stands under the key `under`."""
+        """Return a dict from field name to type of what the JSON form has under the key `under`."""
         return shown_fields(cls)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object that `--format json` prints."""
+        """Return the result as the dictionary that `--format json` prints."""
         shown = {name: json_value(getattr(self, name)) for name in (*self.always, *self._extra())}
         return document(getattr(self, "settings", {}), **shown)
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return one of the result's tables as a data frame, by default the main one.
+        """Return one of the result's tables, by default the main one, as a pandas data frame.
 
         It is a list of `to_dict` with one line per row. What is not identified is NaN.
 
@@ -181,7 +181,7 @@ class Document(Shown):
         return pd.DataFrame(self.flat_columns(table or self.kind))
 
     def flat_columns(self, table: str) -> dict[str, Sequence[Any]]:
-        """Return the columns of a table as frames and CSV have them: an object has a column for each of its fields."""
+        """Return a table's columns as lists of plain values by name, with nested fields as columns of their own."""
         have = dict(self._columns(table))
         only = getattr(self, "settings", {}).get("only")
         if only and have:
@@ -189,7 +189,7 @@ class Document(Shown):
         return {key: each for name, values in have.items() for key, each in _flat(name, values).items()}
 
     def _columns(self, table: str) -> Mapping[str, Sequence[Any]]:
-        """Return the fields of the rows of a table, each with its values."""
+        """Return a dict from field name to the values of all rows of one of the result's tables."""
         rows = list(getattr(self, table))
         return {name: [getattr(row, name) for row in rows] for name in (shown_fields(rows[0]) if rows else ())}
 
@@ -201,23 +201,23 @@ class Document(Shown):
 
 
 def document(settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
-    """Return the object that `--format json` prints, of settings and tables."""
+    """Return the dictionary that `--format json` prints, from settings and tables."""
     head = {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": dict(settings)}
     return head | ({"only": list(settings["only"])} if settings.get("only") else {}) | parts
 
 
 def row(result: DataclassInstance) -> dict[str, Any]:
-    """Return the JSON form of one row: strict JSON, None for what cannot be estimated."""
+    """Return one result row as a dictionary for JSON, with None for what cannot be estimated."""
     return {name: json_value(getattr(result, name)) for name in shown_fields(result)}
 
 
 def shown_fields(result: Any) -> dict[str, str]:
-    """Return name → type of the fields of a row or its class, without private ones, whose names begin with _."""
+    """Return a dict from name to type of a row's fields, without private ones, which begin with _."""
     return {field.name: str(field.type) for field in fields(result) if not field.name.startswith("_")}
 
 
 def json_value(value: Any) -> Any:
-    """Return a result's value as JSON has it: an object for a row, an array for rows, texts as keys."""
+    """Convert a result's value for JSON: a row to a dictionary, rows to a list, keys to texts."""
     if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of an arena
         return value
     if _has_rows(value):
@@ -234,7 +234,7 @@ def _has_rows(value: Any) -> bool:
 
 
 def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
-    """Return the columns of a field: `se_total: {median: …}` becomes `se_total_median`. Lists of text are joined."""
+    """Split a field with nested values into plain columns: `se_total: {median: …}` gives `se_total_median`."""
     if set(map(type, values)) <= {float, int, bool, type(None)}:
         return {name: values}
     cells = [json_value(value) for value in values]
@@ -246,7 +246,7 @@ def _flat(name: str, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
 
 
 def _text(name: str, value: Any) -> Any:
-    """Return a list as one text, and a text without halves of surrogate pairs, which columns of text cannot hold."""
+    """Return a list joined to one text, and a text without unpaired surrogates. Other values stay unchanged."""
     if isinstance(value, list):
         value = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
     return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
@@ -256,7 +256,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number, None if it is not finite. No other number enters a result."""
+    """Return a number as a float, None if it is missing, infinite or NaN, which results never hold."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 

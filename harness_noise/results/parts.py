@@ -20,7 +20,7 @@ class _Object:
     """One object of the JSON."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object as the JSON has it: None for what cannot be estimated."""
+        """Return this part of a result as a dictionary for JSON, None for what cannot be estimated."""
         return row(self)
 
 
@@ -78,7 +78,7 @@ class Sequential(Measured, _Object):
 
     @property
     def complete(self) -> bool:
-        """True if everything was asked."""
+        """True if all questions and answers planned were asked, so that nothing was saved by stopping early."""
         if self.n_answers is None or self.n_answers_total is None:
             return self.n_asked >= self.n_total
         return self.n_answers >= self.n_answers_total

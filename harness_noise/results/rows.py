@@ -84,20 +84,20 @@ class _Row(Measured, Shown):
 
     @property
     def is_overall(self) -> bool:
-        """True if it is the row of all top-level tasks, and not a task or group with that name."""
+        """True if this row is the average over all top-level tasks, not a task or group with that name."""
         return self.task == OVERALL and self.weights is not None
 
     @property
     def confidence_interval(self) -> ConfidenceInterval:
-        """(`low`, `high`): `ci_low` and `ci_high` together, with coverage `level`. `interval` names the method."""
+        """Confidence interval as (`low`, `high`), from `ci_low` and `ci_high`, with coverage `level`."""
         return ConfidenceInterval(self.ci_low, self.ci_high)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row as the JSON has it."""
+        """Return this row as a dictionary for JSON, None for what cannot be estimated."""
         return row(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line, as in `Analysis.to_frame` and `Comparison.to_frame`."""
+        """Return this row as a pandas data frame of one line, with the columns of the whole result's frame."""
         return self._table().to_frame()
 
     def _table(self) -> Analysis | Comparison:
@@ -401,7 +401,7 @@ class Difference(_Row):
 
 
 def _numbers(kind: type[Estimate] | type[Difference], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields, with null for numbers that are missing or not finite."""
+    """Return the fields with None for all numbers that are missing, infinite or NaN."""
     return {**values, **{name: finite(values.get(name)) for name in _NUMERIC[kind]}}
 
 
@@ -412,12 +412,12 @@ _NUMERIC = {
 
 
 def estimate(**values: Any) -> Estimate:
-    """Return the row of these fields. Numbers that are missing or not finite become null."""
+    """Build an `Estimate` row from its fields, with None for numbers that are missing or not finite."""
     return Estimate(**_numbers(Estimate, values))
 
 
 def difference(**values: Any) -> Difference:
-    """Return the row of these fields. Numbers that are missing or not finite become null."""
+    """Build a `Difference` row from its fields, with None for numbers that are missing or not finite."""
     return Difference(**_numbers(Difference, values))
 
 
@@ -472,11 +472,11 @@ class ByQuestion(Measured):
 
     @property
     def diff(self) -> FloatArray:
-        """(n,) A − B."""
+        """Difference A − B of the mean answers' scores on each question, as an array."""
         return self.mean_a - self.mean_b
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one line for each question: its names, cluster, and the means of A's and of B's answers."""
+        """Return a data frame with one line a question: its names, cluster, and both runs' mean scores."""
         import pandas as pd
 
         names = ("task", "metric", "scorer", "model_a", "model_b", "run_a", "run_b")
@@ -486,7 +486,7 @@ class ByQuestion(Measured):
         return pd.DataFrame({**about, **each, **means})
 
     def most_flipped(self, limit: int) -> list[int]:
-        """Return at most so many of the questions on which A and B differ, the largest difference first."""
+        """Return indices of the questions on which A and B differ most, at most `limit` of them, largest first."""
         from ..stats.tolerances import ROUNDING  # a run without the flag loads the results, but no statistics
 
         size = abs(self.diff)
@@ -494,13 +494,13 @@ class ByQuestion(Measured):
         return order
 
     def flipped_as_much(self, k: int) -> int:
-        """Return on how many questions A and B differ at least as much as on question k."""
+        """Return on how many questions A and B differ at least as much as on the question with index k."""
         from ..stats.tolerances import ROUNDING
 
         return int((abs(self.diff) >= abs(self.diff[k]) - ROUNDING).sum())
 
     def flip(self, k: int) -> Flip:
-        """Return question k, without its target and answers."""
+        """Return the question with index k and both runs' mean scores on it, without its target and answers."""
         return Flip(
             *(self.task, self.metric, self.scorer, self.model_a, self.model_b, self.run_a, self.run_b),
             question=self.keys[k],
@@ -569,7 +569,7 @@ class Comparison(Document):
         return self.comparisons
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return a list of `to_dict` as a table with one line per row, by default the main list.
+        """Return one of the comparison's tables as a pandas data frame, by default that of the differences.
 
         `"by_question"` has one line per question.
 

@@ -41,7 +41,7 @@ class _Definitions(dict[str, dict[str, Any]]):
     """The schema of every class of rows that a result refers to."""
 
     def json_of(self, text: str) -> dict[str, Any]:
-        """Return the JSON of a field's type, as its dataclass has it."""
+        """Return the JSON Schema of a dataclass field's type, given as text such as `float | None`."""
         if " | " in text:
             kinds = [self.json_of(part) for part in text.split(" | ")]
             if any("$ref" in kind for kind in kinds):
@@ -60,7 +60,7 @@ class _Definitions(dict[str, dict[str, Any]]):
         return _PLAIN.get(text) or self.row(text)
 
     def row(self, name: str) -> dict[str, Any]:
-        """Return a reference to the object of a class: the fields of its dataclass."""
+        """Return a JSON Schema reference to a result class, and add the definition of the class."""
         if name == Note.__name__:
             self[name] = self.object({"code": "str", "text": "str", "task": "str | None"})
             self[name]["properties"]["code"] = {"enum": sorted(NOTES)}
@@ -71,12 +71,12 @@ class _Definitions(dict[str, dict[str, Any]]):
         return {"$ref": f"#/$defs/{name}"}
 
     def object(self, types: dict[str, str]) -> dict[str, Any]:
-        """Return an object with exactly these fields."""
+        """Return the JSON Schema of an object with exactly these fields."""
         properties = {name: _CODES if name == "diagnostics" else self.json_of(text) for name, text in types.items()}
         return {"type": "object", "properties": properties, "required": list(types), "additionalProperties": False}
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Return the schemas of tables beside the settings. Several commands may have different rows under one name."""
+        """Return a dict from each result table's name to its JSON Schema, merged over all commands."""
         shapes: dict[str, list[dict[str, Any]]] = {}
         for kind in _DOCUMENTS:
             for name in () if kind.under else (*kind.always, *kind.if_any):
@@ -87,14 +87,14 @@ class _Definitions(dict[str, dict[str, Any]]):
 
 
 def _type_of(kind: type[Document], name: str) -> str:
-    """Return the type of what a result has under a name, which may be a property."""
+    """Return the type annotation, as text, of a result class's field or property."""
     value = getattr(kind, name)
     types = value.fget.__annotations__ if isinstance(value, property) else {"return": kind.__annotations__[name]}
     return str(types["return"])
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of `--format json` and of a results file's `noise` block. Shipped as `schema.json`."""
+    """Return the JSON Schema of what `--format json` prints, which is shipped as `schema.json`."""
     defined = _Definitions()
     first = {
         "schema_version": {"const": SCHEMA_VERSION},

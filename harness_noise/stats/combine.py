@@ -186,6 +186,8 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
 def fisher_exact(x: int, n: int, y: int, m: int) -> float:
     """Return Fisher's exact two-sided p that two accuracies, x of n right and y of m right, are equal.
 
+    It is conservative, and ignores that the questions may be paired.
+
     Raises:
         InputError: more right answers than questions, or none asked.
     """

@@ -262,7 +262,10 @@ def sub_design(whole: Design, rows: IntArray) -> Design:
 
 
 def in_order(d: FloatArray, design: Design, rows: IntArray) -> tuple[FloatArray, Design]:
-    """Return values and design with the questions rearranged into the order `rows`."""
+    """Return values and design with the questions rearranged into the order `rows`.
+
+    Clusters are numbered anew, in order of appearance.
+    """
     return d[..., rows], sub_design(design, rows)
 
 

@@ -89,6 +89,8 @@ class Test:
 def by_sign(of: Differences) -> Test:
     """Return the exact sign test of P differences, from how many questions or clusters each side leads on.
 
+    If neither side leads anywhere, p is 1.
+
     A few large differences can make the mean negative while A leads on more questions: then neither is called better.
     """
     return Test(np.where(np.isnan(of.p_zero), 1.0, of.p_zero), side=of.side, by_p=True, of_all=True)
@@ -272,6 +274,8 @@ def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) ->
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
     """Return p-values adjusted for multiple tests within each family, by Holm, Benjamini–Hochberg or not at all.
 
+    NaN stays NaN and is not counted as a test.
+
     Args:
         p: (P,) p-values.
         method: holm, bh or none.
@@ -427,7 +431,7 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
 
 
 def detectable_distance(se: float, df: float, level: float) -> float:
-    """Return how far a mean must be from a fixed number for a t test to detect it with 80% power, or NaN.
+    """Return the distance from a fixed number at which a t test on a mean has 80% power, or NaN.
 
     NaN where its noise is not known, or is none.
     """

@@ -238,7 +238,7 @@ def t_of_mean(of: OneMean) -> Limits[float]:
 
 
 def tail_shift_of_t(of: OneMean) -> float:
-    """Return how far skewness moves one limit of a mean's t interval, in standard errors. Negative: lower limit."""
+    """Return the shift, by skewness, of one limit of a mean's t interval, in standard errors. < 0: lower limit."""
     return tail_shift(of.skewness, 0.0, of.t, of.least)
 
 
@@ -248,7 +248,7 @@ def wilson_of_mean(of: OneMean) -> Limits[float]:
 
 
 def tail_shift_of_wilson(of: OneMean) -> float:
-    """Return how far skewness beyond a binomial's moves a mean's Wilson limit, in standard errors."""
+    """Return the shift of a mean's Wilson limit by skewness beyond a binomial's, in standard errors."""
     return tail_shift(of.skewness, binomial_skewness(of.share, of.size), of.t)
 
 
@@ -297,7 +297,7 @@ def binomial_skewness(p: float, n: float) -> float:
 
 
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
-    """Return how many standard errors skewness moves a confidence limit out: upper if > 0, lower if < 0, 0 none.
+    """Return the standard errors by which skewness moves out the upper (> 0) or lower (< 0) confidence limit.
 
     A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
     Only the limit that becomes farther by it is moved.

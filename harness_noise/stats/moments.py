@@ -328,7 +328,10 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
 
 
 def without_run_means(values: FloatArray, strata: IntArray, component: RunComponent) -> QuestionStats:
-    """Return question statistics of (n, K) scores after each run's deviation from the mean is subtracted."""
+    """Return question statistics of (n, K) scores after each run's deviation from the mean is subtracted.
+
+    Their `var` estimates the residual variance σ²_res.
+    """
     stats = question_stats(values - component.effects[strata])
     return QuestionStats(stats.mean, stats.var * component.correction[strata], stats.count)
 

@@ -87,6 +87,8 @@ class Leads:
 def leads(d: FloatArray, design: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
     """Count, for P pairs, the clusters (questions) on which A's sum is above B's, and on which it is below.
 
+    Questions clustered in two crossed ways have no sign test.
+
     Args:
         d: (P, n) differences, 0 on questions that are not shown.
         design: weights, tasks and clusters of the n questions.

@@ -113,7 +113,10 @@ def _cached_noncentralities(alpha: float, power: float, df: tuple[float, ...]) -
 
 @lru_cache(maxsize=256)
 def _curve(alpha: float, power: float) -> FloatArray:
-    """Return Chebyshev coefficients for log noncentrality as a function of 1/df in [0, 1]."""
+    """Return Chebyshev coefficients of log noncentrality as a function of 1/df in [0, 1].
+
+    The function is analytic there, so that few coefficients suffice.
+    """
     u = np.cos(np.pi * (np.arange(_DEGREE) + 0.5) / _DEGREE)
     values = np.log(_solve(alpha, power, 2 / (u + 1)))
     return np.asarray(chebyshev.chebfit(u, values, _DEGREE - 1), dtype=np.float64)
@@ -149,7 +152,10 @@ class Variances:
     """(…) the same of B, None if the contrast is a single run."""
 
     def at(self, repeats: float) -> float:
-        """Return the variance per question with K = `repeats` answers each: ω² + σ²/K, ω² at least 0."""
+        """Return the variance per question at `repeats` answers: ω² + σ²/K.
+
+        An estimate of the data variance ω² below 0 counts as 0.
+        """
         return max(0.0, self.omega2) + self.sigma2 / repeats
 
     @property
@@ -177,11 +183,14 @@ class Units:
     """Degrees of freedom that one more unit brings: 1, or less where clusters are of unequal size."""
 
     def df(self, n: float) -> float:
-        """Return the degrees of freedom of a t test on n questions in these units (questions or clusters)."""
+        """Return the degrees of freedom of a t test on n questions, at least 1.
+
+        That is n − 1, or the number of clusters − 1, or in proportion to those of the pilot run.
+        """
         return max(1.0, self.freedom * n / self.size - 1)
 
     def questions(self, units: int) -> int:
-        """Return how many questions that many units (questions or clusters) contain, rounded up."""
+        """Return the number of questions in this many units (questions or clusters), rounded up."""
         return math.ceil(units * self.size - SLACK)
 
 

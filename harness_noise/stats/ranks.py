@@ -39,6 +39,8 @@ def dense_ranks(x: FloatArray) -> tuple[AnyArray, int]:
 def answers_above(answers: Sequence[FloatArray]) -> FloatArray:
     """Return (M, M) expected wins of model A (row) over B: Σ over questions of P(A's answer scores higher).
 
+    Scores that differ only by rounding count as equal.
+
     Args:
         answers: (N, K_m) scores of each of the M models, NaN where there is none.
     """

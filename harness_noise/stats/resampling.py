@@ -230,6 +230,8 @@ class Distribution:
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
         """Return the two-sided bootstrap p of a null: 1 − the level whose interval just touches the null.
 
+        It is never 0.
+
         Every step of `interval` is inverted, so that p < α exactly where the interval of level 1 − α excludes the null.
         """
         slack = ROUNDING * max(1.0, abs(self.estimate))
@@ -333,7 +335,10 @@ def bootstrap_t(mean: float, se: float, t: FloatArray, level: float) -> Limits[f
 
 
 def bootstrap_t_p(mean: float, se: float, t: FloatArray, null: float) -> float:
-    """Return the two-sided bootstrap-t p of a null: 1 − the level whose interval just touches the null."""
+    """Return the two-sided bootstrap-t p of a null: 1 − the level whose interval just touches the null.
+
+    It is never 0.
+    """
     shares = np.linspace(0.0, 1.0, len(t))
     share = float(np.interp((mean - null) / se, np.sort(t), shares, left=0.0, right=1.0))
     return max(2 * min(share, 1 - share), 2 / (len(t) + 1))

@@ -251,7 +251,7 @@ def _plain(results: EvalResults | None) -> str:
 
 
 def _body(path: Path) -> Any:
-    """Return what an export does not change in a log file (samples), in a form that can be compared."""
+    """Return the part of a log file that an export does not change (samples), in a form that can be compared."""
     if path.suffix == ".json":
         data = load(path)
         return {key: value for key, value in data.items() if key not in CHANGED}

@@ -152,7 +152,7 @@ _WITH_K = re.compile(r"(?:pass_at|pass_k|at_least)_([0-9]+)")
 
 
 def of_single_answers(reducer: str) -> Reduce | None:
-    """Return what a reducer does to one repeat per question, as a function. None if it needs several.
+    """Return the effect of a reducer on one repeat per question, as a function. None if it needs several.
 
     One repeat is reduced to the score itself, or to 1 if the score reaches 1 and 0 if not.
 

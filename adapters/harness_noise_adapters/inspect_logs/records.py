@@ -188,7 +188,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
 
 
 def _total_samples(log: Mapping[str, Any], dataset: Mapping[str, Any], results: Mapping[str, Any], epochs: int) -> int:
-    """Return how many samples the run was to have, all epochs counted. 0 if unknown."""
+    """Return the number of samples that the run was to have, all epochs counted. 0 if unknown."""
     ids, total = dataset.get("sample_ids"), results.get("total_samples")
     n = len(ids) if isinstance(ids, list) else dataset.get("samples")
     planned = n * epochs if isinstance(n, int) else 0

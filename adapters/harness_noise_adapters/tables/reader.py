@@ -373,7 +373,7 @@ class FileReader:
     def _usages(
         self, block: Block, rows: Sequence[int], lines: Sequence[int], causes: Sequence[int]
     ) -> list[dict[str, Any]]:
-        """Return what each of some answers used (tokens, time and so on), one dictionary an answer."""
+        """Return the usage of each of some answers (tokens, time and so on), one dictionary an answer."""
         names, said = self.options.usage, [self.causes[cause].cause if cause >= 0 else "" for cause in causes]
         if any("." in name for name in names if name not in block.cells):  # perhaps a field inside another
             told = zip(rows, lines, said, strict=True)

@@ -506,7 +506,10 @@ _SIGNS = {"A better": ("+", "−"), "B better": ("−", "+"), SCORED_DIFFERENTLY
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:
-    """Return a benchmark's models sorted by mean, the best first. Ties keep their order."""
+    """Return a benchmark's models sorted by mean, the best first. Ties keep their order.
+
+    Means that differ only by rounding are ties.
+    """
     sign = board.pairs.sign
     return sorted(board.models, key=lambda model: np.inf if model.mean is None else -sign * round(model.mean, 12))
 

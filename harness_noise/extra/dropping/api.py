@@ -277,7 +277,7 @@ def _check_scoring(board: _Board) -> None:
 
 
 def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:
-    """Return which models looks would have dropped, had complete runs been asked in a random order."""
+    """Return the models that looks (checks) would have dropped, had complete runs asked in random order."""
     plan, table = board.grid.table.design, board.grid.table
     every = [sample.values for sample in board.grid.samples]
     K = max(x.shape[1] for x in every)

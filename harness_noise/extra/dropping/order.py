@@ -31,7 +31,7 @@ def asked(entry: MeasuredRun) -> int:
 
 
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
-    """Return how many questions will be asked at most: given, recorded by earlier looks or runs, or all.
+    """Return the most questions that will be asked: given, recorded by earlier looks or runs, or all.
 
     The user gives it, or looks before, or the runs' records, else it is all there are.
 

@@ -139,6 +139,8 @@ def _advice(gains: Mapping[str, float], more: int) -> str:
 def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:
     """Estimate the variance that each factor adds, over all answers of these runs pooled.
 
+    A question key that comes in two tasks or runs is one question.
+
     Args:
         runs: read with the columns that `factors` names.
         factors: name → column of a score table, or `task`, `model`, `run`.

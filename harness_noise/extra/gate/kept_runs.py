@@ -188,7 +188,10 @@ ORIGIN = {"commit": "SHA", "branch": "REF_NAME", "event": "EVENT_NAME", "reposit
 
 
 def from_pull_request() -> bool:
-    """Return True if this process is a GitHub job of a pull request, which must not keep runs."""
+    """Return True if this process is a GitHub job of a pull request, which must not keep runs.
+
+    Its code is not accepted yet.
+    """
     return os.environ.get("GITHUB_EVENT_NAME", "").startswith("pull_request")
 
 

@@ -80,7 +80,10 @@ def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) 
 
 
 def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTask:
-    """Return the labels on one task of one run, with those whose `answer_id` names the answer."""
+    """Return the labels on one task of one run, with those whose `answer_id` names the answer.
+
+    An answer hash that is not of this run belongs to another run.
+    """
     keys, out = {*part.questions.keys}, LabelledTask(part)
     for label in (*file.labels, *file.empty):
         if label.question not in keys or label.task not in (None, part.task) or label.model not in (None, name, run):

@@ -404,7 +404,7 @@ def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
 
 
 def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
-    """Return how many questions give the mean label this standard error."""
+    """Return the number of questions that gives the mean label this standard error."""
     variance = noise.start.at(goal.repeats or 1)
     return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 

@@ -48,7 +48,7 @@ class Spending:
 
 
 def spending(v: Variances, judge: float, costs: tuple[float, float, float], repeats: int, k_max: int) -> Spending:
-    """Return how much 1% more money lowers the variance if spent on questions, answers or judge calls.
+    """Return the drop in variance from 1% more money, spent on questions, on answers or on judge calls.
 
     Var ∝ (ω² + Σσ²_m/K + Σσ²_j/(K·J)) (c_q + M·K·(c_a + J·c_j)) for M runs, with σ² = σ²_m + σ²_j of one answer that
     is graded once.

@@ -285,7 +285,7 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 
 def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Return how many questions A and B have answered. Refuse an A with fewer than at the last look.
+    """Return the number of questions A and B have answered. Refuse an A with fewer than at the last look.
 
     Fewer of A than at the last look are refused.
     """
@@ -299,7 +299,7 @@ def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before
 
 
 def _answered(part_a: Scores, part_b: Scores) -> int:
-    """Return how many of B's questions A has answered. Refuse an A that answered only the first ones.
+    """Return the number of B's questions that A has answered. Refuse an A that answered only the first ones.
 
     The first questions of the benchmark are refused as no random part.
     """

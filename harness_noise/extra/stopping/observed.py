@@ -238,7 +238,7 @@ class EnoughRepeats:
 
 
 def repeats_enough(part: Scores, settings: Settings) -> EnoughRepeats:
-    """Return whether more answers per question would hardly lower the noise, with a sentence on it.
+    """Decide if more answers per question would hardly lower the noise, and return that with a sentence.
 
     It is decided over all questions.
 

@@ -75,13 +75,13 @@ def beside_means(row: Difference) -> list[str]:
 
 
 def _so_far(row: Sequential) -> str:
-    """Return how much is answered: "300 of 1,000", or "1,200 of 5,000 answers" with several per question."""
+    """Return the progress as text: "300 of 1,000", or "1,200 of 5,000 answers" with several per question."""
     if row.n_answers is None or row.n_answers_total is None or row.n_answers_total <= row.n_total:
         return f"{row.n_asked:,} of {row.n_total:,}"
     return f"{row.n_answers:,} of {row.n_answers_total:,} answers"
 
 
 def _asked(row: Sequential) -> str:
-    """Return how much is answered: "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of …"."""
+    """Return the progress as text: "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of …"."""
     questions = f"{row.n_asked:,} of {row.n_total:,}"
     return f"{questions if (so_far := _so_far(row)) == questions else f'{so_far} to {questions}'} questions"

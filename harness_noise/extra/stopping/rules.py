@@ -324,7 +324,7 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Return how many looks so many questions (clusters) allow. Refuse if not even two."""
+        """Return the number of looks (checks) that so many questions or clusters allow. Refuse fewer than two."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
         if self._most() > 1 and count < 2:
             raise InputError(
@@ -587,7 +587,7 @@ class Look:
         )
 
     def alpha_spent(self) -> float:
-        """Return how much of the two-sided error the looks so far have spent."""
+        """Return the part of the two-sided error rate that the looks (checks) so far have spent."""
         if self.rule.se is not None or not self.taken.fractions:
             return 0.0
         if self.rule.looks == "anytime":

@@ -74,7 +74,10 @@ class SweBenchAdapter(ReadOnly):
         return listed or pro or path.name == DETAILS or _is_submission(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read a SWE-bench report or folder into one Run: whether each instance was resolved."""
+        """Read a SWE-bench report or folder into one Run: whether each instance was resolved.
+
+        The model's name is in the file's name, or is the folder's.
+        """
         file = path / "results" / DETAILS if (path / "results").is_dir() else path
         if not file.exists() or (_is_submission(file) and "generated" not in document(file, DAMAGED, dict)):
             raise InputError(
@@ -131,7 +134,10 @@ def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]
 
 
 def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
-    """Return (instance → outcome, rate of resolved instances) from a report of SWE-bench version 1."""
+    """Return (instance → outcome, rate of resolved instances) from a report of SWE-bench version 1.
+
+    All instances listed, as generated or not, count as tried.
+    """
     names = ("generated", *_LOST_IN_ONE, "resolved")
     lists = {name: data.get(name) or [] for name in names}
     if not all(isinstance(ids, list) and all(isinstance(key, str) for key in ids) for ids in lists.values()):

@@ -122,7 +122,10 @@ def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
 
 
 def _real(path: Path) -> Path:
-    """Return the absolute path with links followed, or not followed if they form a loop."""
+    """Return the absolute path with links followed, or not followed if they form a loop.
+
+    The writer refuses such a loop.
+    """
     try:
         return path.resolve()
     except (OSError, RuntimeError):

@@ -158,7 +158,10 @@ def _is_results(path: Path) -> bool:
 
 
 def _dated_samples(path: Path) -> tuple[str, str] | None:
-    """Parse (date, task) from a samples file's name. None if it is not named so."""
+    """Parse (date, task) from a samples file's name. None if it is not named so.
+
+    `--output_path samples_x.json` gives results files such names, too.
+    """
     name = _SAMPLES.fullmatch(path.name)
     if name is None or (path.suffix == ".json" and _is_results(path)):
         return None

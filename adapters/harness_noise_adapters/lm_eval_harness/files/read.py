@@ -34,7 +34,7 @@ from .scan import Wanted, blocks
 
 
 def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
-    """Return what must be read of a task's samples file: filters, clusters, question key, metrics.
+    """Return the parts to read of a task's samples file: filters, clusters, question key, metrics.
 
     Args:
         native: what the results file says.
@@ -93,7 +93,7 @@ def _is_raw(metric: str, aggregation: str | None) -> bool:
 
 
 def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
-    """Return what is known of a task from its files, for gathering its scores."""
+    """Return the facts on a task in its files that are needed to gather its scores."""
     aggregations, taken = native.aggregations(task), native.taken(task)
     answers = native.carried_answers.get(task, samples.answers)
     documents, log = samples.documents, SamplesLog(*samples.again)

@@ -236,7 +236,10 @@ def _answer_texts(row: Row) -> list[str]:
 
 
 def _loglikelihood(answer: Any) -> float:
-    """Return the log-likelihood out of a pair [log-likelihood, greedy]. −∞ if unreadable."""
+    """Return the log-likelihood out of a pair [log-likelihood, greedy]. −∞ if unreadable.
+
+    Older files have both as texts.
+    """
     try:
         return float(answer[0] if isinstance(answer, (list, tuple)) else answer)
     except (TypeError, ValueError, IndexError):
@@ -446,7 +449,7 @@ def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], wh
 
 
 def _answer_count(row: Row) -> int:
-    """Return how many answers a row holds for its question."""
+    """Return the number of answers that a row holds for its question."""
     resps = row.get("resps")
     lengths = [len(answers) for answers in resps if isinstance(answers, list)] if isinstance(resps, list) else []
     return max(1, min(lengths, default=1))

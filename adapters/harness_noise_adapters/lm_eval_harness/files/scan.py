@@ -292,7 +292,7 @@ class Index:
         return document
 
     def distinct(self) -> int:
-        """Return how many documents have different hashes."""
+        """Return the number of documents with different hashes."""
         return len(self.keys) - len(self._again)
 
     def unique_keys(self) -> Sequence[str]:

@@ -82,7 +82,7 @@ def _doubled(task: Any) -> bool:
 
 
 def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], columns: Mapping[Key, Scored]) -> TaskFacts:
-    """Return what is known of a live task, for gathering its scores.
+    """Return the facts on a live task that are needed to gather its scores.
 
     Args:
         scores: its scores.

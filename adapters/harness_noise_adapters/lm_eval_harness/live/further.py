@@ -69,7 +69,10 @@ def same_random_state() -> Iterator[None]:
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Within the block, let SIGTERM raise KeyboardInterrupt, as Ctrl-C does."""
+    """Within the block, let SIGTERM raise KeyboardInterrupt, as Ctrl-C does.
+
+    A signal handler of another program stays.
+    """
     mine = threading.current_thread() is threading.main_thread()
     if not mine or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield

@@ -317,7 +317,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _quiet_for(path: Path) -> timedelta:
-    """Return how long ago a journal file was last changed. The maximum if there is none."""
+    """Return the time since a journal file was last changed. The maximum if there is none."""
     try:
         return timedelta(seconds=max(0.0, time.time() - path.stat().st_mtime))
     except OSError:

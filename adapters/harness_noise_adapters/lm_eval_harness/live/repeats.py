@@ -44,7 +44,7 @@ PROBES = 30
 
 
 def native_repeats(task: Any) -> int:
-    """Return how many answers per question the lm-eval task itself asks for."""
+    """Return the number of answers per question that the lm-eval task itself asks for."""
     return int(getattr(task.config, "repeats", None) or 1)
 
 
@@ -357,7 +357,10 @@ class Asking:
         return answers
 
     def _say_cached(self, requests: Sequence[Any]) -> None:
-        """Warn if lm-eval's response cache, and not the model, gave the answers."""
+        """Warn if lm-eval's response cache, and not the model, gave the answers.
+
+        That cache does not keep sampled answers.
+        """
         model = innermost(self.lm)
         if model is self.lm:
             return

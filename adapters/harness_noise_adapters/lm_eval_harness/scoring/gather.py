@@ -161,7 +161,10 @@ def scalar(value: Any) -> tuple[str, float]:
 
 
 def _of_text(text: str) -> float | None:
-    """Convert a text to a number ("True" is 1), None if it is none."""
+    """Convert a text to a number ("True" is 1), None if it is none.
+
+    Old files have numpy's scalars as texts.
+    """
     try:
         return {"True": 1.0, "False": 0.0}[text] if text in ("True", "False") else float(text)
     except ValueError:
@@ -271,7 +274,7 @@ class TaskFacts:
     """Filter → (n,) acc_prob, None if there are no choices. It may raise LeftOutError."""
 
     def aggregation(self, metric: str) -> Aggregation:
-        """Return how lm-eval turns this metric's scores into one value."""
+        """Return the aggregation by which lm-eval turns this metric's scores into one value."""
         return self.aggregations.get(metric, Aggregation())
 
 
@@ -445,7 +448,7 @@ def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[s
 
 
 def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
-    """Return which answers lm-eval's own value averages, and how many it combines in one (0: none).
+    """Return the answers that lm-eval's own value averages, and how many it combines in one (0: none).
 
     Its scores of the questions tell that; where these do not make it, the means do.
     """

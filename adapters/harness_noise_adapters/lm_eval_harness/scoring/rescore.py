@@ -265,7 +265,7 @@ def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
-    """Return how many documents have copies as lm-eval's own answers. 0 if they are not copies.
+    """Return the number of documents with copies as lm-eval's own answers. 0 if they are not copies.
 
     They are copies if they are the same on every document and further answers, with seeds of their own, are not (by the
     chance of it if all answers to a document could have come in any order, p < .001: a few documents tell nothing); or

@@ -33,7 +33,10 @@ class EveryEvalEverAdapter:
     about = "Every Eval Ever (UUID.json and UUID_samples.jsonl), read and written"
 
     def sniff(self, path: Path) -> bool:
-        """Return True if a path is a file of the Every Eval Ever format, or a folder that holds some."""
+        """Return True if a path is a file of the Every Eval Ever format, or a folder that holds some.
+
+        A results file and its samples file make one run.
+        """
         if path.is_dir():
             return any(map(_is_file, islice(_files(path), 20)))
         return _is_file(path)

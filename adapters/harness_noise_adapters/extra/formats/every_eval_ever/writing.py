@@ -46,6 +46,8 @@ def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: 
 def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
     """Write any harness's run as a results and a samples file of this format, and return both paths.
 
+    The same run gives the same files.
+
     Raises:
         InputError: no metric of it is a mean of question scores.
     """

@@ -285,7 +285,7 @@ def _several(units: Sequence[Unit], options: Options) -> list[Note]:
 
 
 def _step(now: EnoughRepeats) -> int:
-    """Return how many more answers to ask for before the next check: half of what seems needed, at least 1."""
+    """Return the number of further answers to ask for before the next check: half of what seems needed, at least 1."""
     if now.share is None or now.share >= 1:
         return 1
     enough = now.repeats * now.share / (1 - now.share) * (1 - REPEATS_SHARE) / REPEATS_SHARE

@@ -338,7 +338,7 @@ class Population:
         return drawing_chances(self.options.sample, np.array(predictions), labels, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
-        """Return how many answers each question gets, None if one each or decided during the run."""
+        """Return the number of answers to each question, None if one each or decided during the run."""
         each = [self.asking.times(task.name)[1] for task in tasks]
         if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
             return None

@@ -125,6 +125,10 @@ class Extra:
     """The module of its function `tooltip(label, row)`, which explains columns and cells of pages."""
     listing: str = ""
     """The module of what `list` says beside formats: `heading` and `rows` of all, and `about` of one name or file."""
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """Code of its notes → what such a note is about."""
+    routine_notes: tuple[str, ...] = ()
+    """Codes of what is mostly as it should be: other notes are shown before them."""
     needs: tuple[str, ...] = ()
     """Folders of other extras, without which it is not there."""
 
@@ -197,6 +201,18 @@ def commands() -> dict[str, str]:
 def calculations() -> dict[str, Calculation]:
     """Return a dict from name to declaration of the calculations that installed extras add."""
     return {name: each for extra in found().values() for name, each in extra.calculations.items()}
+
+
+@cache
+def notes() -> dict[str, str]:
+    """Return the codes of notes of extras, and what each is about."""
+    return {code: about for extra in found().values() for code, about in extra.notes.items()}
+
+
+@cache
+def routine_notes() -> frozenset[str]:
+    """Return the codes of notes of extras that are shown last."""
+    return frozenset(code for extra in found().values() for code in extra.routine_notes)
 
 
 def switches(command: str) -> list[Switch]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .. import extras
 from ..errors import some_of
 
 NOTES: dict[str, str] = {
@@ -108,13 +109,7 @@ NOTES: dict[str, str] = {
     "not_corrected": "scores that are not corrected for chance",
     "worse_than_chance": "means below chance",
     "no_group": "a group that cannot be had",
-    "not_in_arena": "a metric that an arena does not compare",
-    "not_a_checkpoint": "a run that is no checkpoint",
-    "selected": "how much of the best model's lead is selection",
     "no_field": "questions without a field that was asked for",
-    "no_slices": "a field that makes no slices",
-    "not_in_a_slice": "questions that are in no slice",
-    "slices_unweighted": "slices of a group with weights",
     "alike_scores": "two runs with the same scores and other answers",
     "scored_differently": "equal answers that two runs score differently",
     "some_scored_differently": "a few equal answers that two runs score differently",
@@ -123,21 +118,12 @@ NOTES: dict[str, str] = {
     "stopped_on_failure": "answers that were repeated until one was wrong",
     "judge_flips": "how noisy the judge is",
     "judges_compared": "whether judges differ in their mean",
-    "labels_used": "which labels count",
-    "not_labelled": "what has too few labels",
-    "few_drawn": "labels that will count alone",
-    "drawn_alike": "questions that are all drawn with one probability",
     "not_these_questions": "a number that may be of other questions",
     "estimand": "what is estimated",
     "wrote": "a file that was written",
     "nothing_to_add": "a file that is not written, because it would be as it was",
     "several_decisions": "several decisions, each at the error of one",
     "cannot_save": "few clusters leave nothing to save",
-    "no_looks": "what no look is taken at",
-    "looks_at": "which run is A and which is B in the looks",
-    "looks_kept": "where looks are kept",
-    "replayed": "looks at runs whose answers are all there",
-    "decided_earlier": "a row that an earlier look decided",
     "decision_void": "a decision whose scores have changed",
     "part_of_the_other": "the run compared with has answered only some of the questions",
     "no_full_benchmark": "why the whole benchmark is not estimated",
@@ -148,12 +134,12 @@ NOTES: dict[str, str] = {
     "not_a_random_part": "questions that are not a random subset",
     "source": "where a profile comes from",
 }
-"""Every code, and what it is about."""
+"""Every code of the core, and what it is about."""
 
 
-def register(**codes: str) -> None:
-    """Add an extra's note codes, given as `code="meaning"`, to the codes that a `Note` may have."""
-    NOTES.update(codes)
+def codes() -> dict[str, str]:
+    """Return every code that a `Note` may have, those of extras, too, and what it is about."""
+    return NOTES | extras.notes()
 
 
 GRAVE = frozenset(
@@ -171,7 +157,7 @@ GRAVE = frozenset(
 ROUTINE = frozenset(
     {
         *("read_as", "no_direction", "one_of_several", "shards", "matched_by_text", "named_differently", "two_names"),
-        *("in_percent", "counted", "copied_repeats", "runs_paired", "questions_shown", "texts_not_shown", "looks_kept"),
+        *("in_percent", "counted", "copied_repeats", "runs_paired", "questions_shown", "texts_not_shown"),
         *("no_cluster_known", "field_is_cluster", "unpaired", "source", "judge_flips", "judges_compared", "asked_once"),
     }
 )
@@ -185,19 +171,19 @@ class Note:
     """One sentence for a person, and what programs may know of it.
 
     Raises:
-        ValueError: the code is not in `NOTES`.
+        ValueError: the code is not in `codes`.
     """
 
     code: str
-    """The subject of the note, one of `NOTES`."""
+    """The subject of the note, one of `codes`."""
     _text: str
     """The sentence, which names the task itself. Renderers get it from `as_text`."""
     task: str | None = None
     """The task or group of the note, None for the whole run or several tasks."""
 
     def __post_init__(self) -> None:
-        if self.code not in NOTES:
-            raise ValueError(f"{self.code!r} is no code of a note: `harness_noise.data.notes.NOTES` has them all")
+        if self.code not in NOTES and self.code not in extras.notes():
+            raise ValueError(f"{self.code!r} is no code of a note: `harness_noise.data.notes.codes()` has them all")
 
     def __repr__(self) -> str:
         return f"Note(code={self.code!r}, text={self._text!r}, task={self.task!r})"
@@ -209,7 +195,7 @@ class Note:
     @property
     def place(self) -> int:
         """Sort key among notes: 0 for a grave code, 1 for others, 2 for routine ones."""
-        return 0 if self.code in GRAVE else 2 if self.code in ROUTINE else 1
+        return 0 if self.code in GRAVE else 2 if self.code in ROUTINE or self.code in extras.routine_notes() else 1
 
     def of(self, task: str, *more: str) -> Note:
         """Return the note with "task: " or "task, metric: " put before its sentence."""

@@ -396,7 +396,7 @@ class Skipped(Measured):
     reason: str
     native: float | None = None
     code: str = NO_ERROR_BAR
-    """Code of the note with the reason (`notes.NOTES`)."""
+    """Code of the note with the reason (`notes.codes`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import json
 from dataclasses import is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
-from ..data.notes import NOTES, Note
+from ..data.notes import Note, codes
 from ..stats import combine
 from .diagnostics import DIAGNOSTICS
 from .forms import SCHEMA_VERSION, Document, all_kinds, modules, shown_fields
@@ -63,7 +63,7 @@ class _Definitions(dict[str, dict[str, Any]]):
         """Return a JSON Schema reference to a result class, and add the definition of the class."""
         if name == Note.__name__:
             self[name] = self.object({"code": "str", "text": "str", "task": "str | None"})
-            self[name]["properties"]["code"] = {"enum": sorted(NOTES)}
+            self[name]["properties"]["code"] = {"enum": sorted(codes())}
         if name not in self:
             self[name] = {}
             kind = _KINDS[name]

@@ -13,7 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli.commands import in_flags
-from harness_noise.data.notes import NOTES, Note, merge_notes
+from harness_noise.data.notes import Note, codes, merge_notes
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores, Skipped
 from harness_noise.report.summary import NO_NUMBERS, NO_SAMPLES, NOT_SCORED, summarise
@@ -111,7 +111,7 @@ def test_every_code_of_the_list_is_used_and_no_other() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
     named = {"from_adapter", "no_error_bar", "no_samples", "not_scored"}  # for other packages; constants of the module
-    assert [code for code in NOTES if code not in words and code not in named | made_by_functions()] == []
+    assert [code for code in codes() if code not in words and code not in named | made_by_functions()] == []
     with pytest.raises(ValueError, match="no code of a note"):
         Note("something", "a sentence")
 

@@ -26,4 +26,9 @@ EXTRA = Extra(
             },
         ),
     },
+    notes={
+        "not_in_arena": "a metric that an arena does not compare",
+        "not_a_checkpoint": "a run that is no checkpoint",
+        "selected": "how much of the best model's lead is selection",
+    },
 )

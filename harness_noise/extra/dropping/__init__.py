@@ -22,4 +22,9 @@ EXTRA = Extra(
             "--n", "Questions that a model is asked at most.", {"arena": "drop_models"}, metavar="N", beside="--looks"
         ),
     ),
+    notes={
+        "looks_kept": "where looks are kept",
+        "replayed": "looks at runs whose answers are all there",
+    },
+    routine_notes=("looks_kept",),
 )

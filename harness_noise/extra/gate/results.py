@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
-from ...data.notes import Note, register
+from ...data.notes import Note
 from ...data.scores import Measured
 from ...results.forms import Document, document, json_value, rendered, shown_fields
 
@@ -18,21 +18,6 @@ CANNOT: Outcome
 PASS, FAIL, CANNOT = "pass", "fail", "cannot judge"
 """Outcomes. Only the first is a pass."""
 Adjustment = Literal["holm", "none"]
-register(
-    missing_filled="the scores with which a gate's pass was tried instead of missing ones",
-    vouched="answers that are missing at random, by the user's word",
-    one_baseline="the gate has one baseline run",
-    several_baselines="the gate has several baseline runs",
-    beside_headline="rows that do not decide",
-    not_judged="rows that a gate does not judge",
-    alike_answers="answers to each question that score alike, and may be copies",
-    flaky="questions that a baseline gets right sometimes",
-    worse_unadjusted="questions that are worse by an adjustment that does not decide",
-    ratio_from_file="the file of thresholds says the ratio",
-    baseline_from="where kept baseline runs are from",
-    not_kept="a run that is not stored, and why",
-    kept_already="a run that is stored already",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

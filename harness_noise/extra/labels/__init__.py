@@ -60,4 +60,10 @@ EXTRA = Extra(
             },
         ),
     },
+    notes={
+        "labels_used": "which labels count",
+        "not_labelled": "what has too few labels",
+        "few_drawn": "labels that will count alone",
+        "drawn_alike": "questions that are all drawn with one probability",
+    },
 )

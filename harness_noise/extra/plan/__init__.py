@@ -48,4 +48,12 @@ EXTRA = Extra(
             refusals={"": _OF_RUNS, **_said("solved")},
         ),
     },
+    notes={
+        "the_plan": "what a plan is for, and in what it counts",
+        "the_pilot": "how far the pilot of a plan can be trusted",
+        "plan_of_labels": "how many labels it takes",
+        "plan_by_task": "answers spread over the tasks",
+        "plan_of_judge": "what another call of the judge is worth",
+        "noise_of_others": "noise that comes from a benchmark's profile",
+    },
 )

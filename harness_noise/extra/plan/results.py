@@ -6,19 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...data.notes import Note, register
+from ...data.notes import Note
 from ...results.forms import Document, document, row
 from ...results.parts import Replay
 from .stats import LabelPlan, Spending
-
-register(
-    the_plan="what a plan is for, and in what it counts",
-    the_pilot="how far the pilot of a plan can be trusted",
-    plan_of_labels="how many labels it takes",
-    plan_by_task="answers spread over the tasks",
-    plan_of_judge="what another call of the judge is worth",
-    noise_of_others="noise that comes from a benchmark's profile",
-)
 
 
 @dataclass(frozen=True, slots=True)

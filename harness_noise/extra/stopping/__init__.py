@@ -30,4 +30,11 @@ EXTRA = Extra(
             obeys="level range missing", refusals={"": "an estimate from a part does not use {what}: leave it out"}
         ),
     },
+    notes={
+        "no_looks": "what no look is taken at",
+        "looks_at": "which run is A and which is B in the looks",
+        "looks_kept": "where looks are kept",
+        "decided_earlier": "a row that an earlier look decided",
+    },
+    routine_notes=("looks_kept",),
 )

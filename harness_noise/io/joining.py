@@ -298,15 +298,16 @@ def with_causes(run: Run, missing: str) -> Run:
             notes.append(Note("missing", text).of(part.task))
         if explained < part.n_missing and "=" in missing:
             text = (
-                f"{_lacking(part.n_missing - explained)} no score and the log does not say why: `missing` with a "
-                "cause does not change them"
+                f"{_lacking(part.n_missing - explained)} no score and the run does not say why: `missing` with a "
+                "cause does not change them, `missing='zero'` counts them as wrong"
             )
             notes.append(Note("missing_without_cause", text).of(part.task))
     there = list(dict.fromkeys(cause for part in run.scores for cause in part.missing))
     for cause in (piece.partition("=")[0].strip() for piece in missing.split(",") if "=" in piece):
-        if cause not in there:
-            have = f"the causes that it has are {', '.join(there)}" if there else "it says no cause of any"
-            text = f"`missing` with {cause!r} changes nothing, because no answer is missing for this cause: {have}"
+        said = not there and any(part.n_missing for part in run.scores)  # above, for each task
+        if cause not in there and not said:
+            have = f": the causes that it has are {', '.join(there)}" if there else ""
+            text = f"`missing` with {cause!r} changes nothing, because no answer is missing for this cause{have}"
             notes.append(Note("missing_without_cause", f"{run.name}: {text}"))
     return replace(run, notes=merge_notes(run.notes, notes)) if notes else run
 

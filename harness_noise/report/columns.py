@@ -33,6 +33,8 @@ class Column:
     """Text is set flush left, numbers flush right."""
     optional: bool = False
     """Leave the column out of a table in which it is empty."""
+    detail: bool = False
+    """A terminal shows it on request (`--details`)."""
     advice: bool = False
     """Its cells are sentences of ours, which may name parameters."""
     tone: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)

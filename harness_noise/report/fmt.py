@@ -36,6 +36,22 @@ def digits_of(row: Any) -> int:
     return decimals(se, value_of(row) or getattr(row, "mean_a", None))
 
 
+def digits_of_means(row: Any) -> int:
+    """Return the decimals of two means: those of their difference, or one more if they would not add up to it.
+
+    So 32.5% and 37.5% are not shown as 32% and 38% beside −5 points.
+    """
+    digits, a, b, diff = digits_of(row), *(getattr(row, name, None) for name in ("mean_a", "mean_b", "diff"))
+    if a is None or b is None or diff is None or digits >= MOST_DECIMALS - 1:
+        return digits
+    if abs(a - b - diff) > SLACK * max(abs(a), abs(b)):
+        return digits  # a difference that looks have corrected is not that of the means
+    scale = scale_of(row)
+    places = scale.digits(digits)
+    shown_a, shown_b, shown_diff = (round(scale.times * x, places) for x in (a, b, diff))
+    return digits + (abs(shown_a - shown_b - shown_diff) > 0.5 * 10.0**-places)
+
+
 def digits_of_flip(flip: Flip) -> int:
     """Return the number of decimals at which a question's two means are seen to differ."""
     return max(2, decimals(flip.diff))
@@ -102,7 +118,8 @@ def shown(
     """
     if value is None:
         return MISSING
-    places = digits_of(row) if digits is None else digits
+    own = digits_of_means if mean else digits_of
+    places = own(row) if digits is None else digits
     return scale_of(row).text(value, places, mean=mean, unit=unit, sign=sign, bound=bound)
 
 

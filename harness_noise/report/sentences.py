@@ -466,7 +466,8 @@ def verdict_parts(row: Difference) -> tuple[str, str]:
         return f"whether {a} and {b} differ{by} is not known", why
     parts, alone = [], not has_limits(row.test) and row.p_value is not None
     if (shown := _interval_shown(row)) is not None:
-        low, high = (_signed(row, x) for x in shown[:2])
+        turned = _decided(row) and (row.diff or 0.0) < 0  # the sentence says by how much, so the limits are of B − A
+        low, high = (_signed(row, x) for x in ((-shown[1], -shown[0]) if turned else shown[:2]))
         parts.append(f"{low} to {high}{unit}{shown[2]}")
     test = TWO_ONE_SIDED.format(fmt.percent(1 - row.level)) if _equivalent(row) else _test(row)
     if (_decided(row) or alone) and row.p_adjusted is not None and not _equivalent(row):

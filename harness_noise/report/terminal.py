@@ -66,6 +66,8 @@ class _Report:
     details: bool
     legend: bool | None
     words: Words = str
+    live: bool = False
+    """A run that has just ended: its diagnostics are explained, as there is no second look at it."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         width, summary = options.max_width, self.summary
@@ -88,7 +90,8 @@ class _Report:
             yield from [Text(section.more), Text("")] if section.more else []
         for title, lines in summary.listings:
             yield from (Text(title, style="bold"), _hanging(list(lines), width), Text(""))
-        if summary.legend:
+        explained = self.details or self.legend or self.live
+        if summary.legend and explained:
             yield _hanging([(f"{one.mark}  {one.code}", one.text) for one in summary.legend], width)
             yield Text("")
         yield from (Text(_prose(line, width)) for line in summary.sentences)
@@ -100,7 +103,10 @@ class _Report:
             hidden.insert(0, f"the {'column' if len(left_out) == 1 else 'columns'} {some_of(list(left_out), 4)}")
         for line in summary.foot:
             yield Text(_prose(line, width))
-        last = [summary.codes, "" if self.legend is False else summary.more]
+        named = [] if explained else [f"{one.mark} {one.code}" for one in summary.legend]
+        where = "In the tables" if summary.codes else "Diagnostics"
+        codes = f"{where}: {', '.join(named)}." if named else ""
+        last = [summary.codes, codes, "" if self.legend is False else summary.more]
         if any(last):
             yield Text(_prose(" ".join(filter(None, last)), width), style="dim")
         more = ["What the columns mean: `legend=True`."] if hints and not (self.legend or summary.more) else []
@@ -204,7 +210,7 @@ def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
 def print_live(stream: IO[str], table: Result, closing: Sequence[str], words: Words = str) -> None:
     """Print the tables of a live run that has just ended, and its closing lines."""
     summary = replace(summarise(table, brief=True, wide=True), lead=(), sentences=tuple(closing)).worded(words)
-    console(stream).print(_Report(summary, details=False, legend=False))
+    console(stream).print(_Report(summary, details=False, legend=False, live=True))
 
 
 def text(table: Result, color: Colour = "never", **how: Any) -> str:
@@ -235,7 +241,7 @@ def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Se
     section = _lifted(section)
     if _total(_widths(section, width)) > width:
         section = _folded(section)
-    kept = list(range(len(section.columns)))
+    kept = [i for i, column in enumerate(section.columns) if details or not column.detail]
     for rank in sorted({column.rank for column in section.columns} - {0}, reverse=True):
         if details or len(section.rows) == 1 or _total(_widths(section.keeping(kept), width)) <= width:
             break

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..results.forms import rendered, renderers_of
 from ..results.rows import Analysis, Comparison
 from . import FORMATS
 from .columns import Section, Words
@@ -148,9 +149,11 @@ def markdown(table: Result, *, details: bool = False, wide: bool = False, words:
 
 
 def sentence(table: Result) -> str:
-    """Return one sentence per row and group as lines, for a paper."""
+    """Return the sentences for a paper: one for each row and group, or those that the kind of result chooses."""
     if isinstance(table, (Analysis, Comparison)):
         lines = [*only_words(table), *map(of_row, table.rows)]
+    elif "lines" in renderers_of(table):
+        lines = [*only_words(table), *rendered("lines", table)]
     else:
         summary = summarise(table)
         lines = [*summary.lead, *summary.sentences]

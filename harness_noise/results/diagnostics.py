@@ -323,12 +323,13 @@ _ALL = (
     Diagnostic(
         "few_flips",
         Severity.CARE,
-        "the difference rests on few {units}, so the limit farther from 0 is moved outwards. SE and p are not affected",
+        "few {units} decide the difference: few differ, or few differ far more than the others. So the limit farther "
+        "from 0 is moved outwards. SE and p are not affected",
         "More clusters help, more questions in the same clusters do not.",
         without_clusters="More questions help.",
         with_labels="More labels help.",
         page=(
-            "The difference rests on few questions (clusters): few differ at all, or few differ so much more than the"
+            "Few questions (clusters) decide the difference: few differ at all, or few differ so much more than the"
             " others that they decide it. A symmetric interval is too short there, so the limit farther from 0 is "
             "moved outwards (see [the difference of two runs](methods/paired.md)). SE, p and the other limit are those "
             "of t."

@@ -82,7 +82,8 @@ class Shown:
 
     renderers: ClassVar[Mapping[str, str]] = {}
     """Form → `module:function` for this kind: ``summary`` (what terminals, Markdown and notebooks show), ``pictures``
-    (what a page or a notebook opens with), ``page`` (HTML), ``figures`` (files)."""
+    (what a page or a notebook opens with), ``page`` (HTML), ``figures`` (files), ``lines`` (sentences for a paper, if
+    they are not all of the summary's)."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

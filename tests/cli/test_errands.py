@@ -223,3 +223,84 @@ def test_a_reply_in_a_column_answer_is_not_labelled_as_the_right_answer(
         assert ("rename that column of the run to response" in err) is advice
         first = pd.read_csv(out).iloc[0]
         assert str(first["target" if advice else "answer"]).startswith("what the model said")
+
+
+def paired(folder: Path, n: int, lost: int, gained: int = 0) -> tuple[str, str]:
+    """Write two tables of 0 and 1: the second is right on `lost` questions more, and wrong on `gained`."""
+    files = []
+    for name, right in (("new", range(lost, n // 2 + gained)), ("old", range(n // 2))):
+        file = folder / f"{name}.csv"
+        file.write_text("\n".join(["question,score", *(f"q{i},{int(i in right)}" for i in range(n))]))
+        files.append(str(file))
+    return files[0], files[1]
+
+
+def test_a_gate_that_passes_a_small_loss_says_that_it_proves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, old = paired(tmp_path, 80, lost=3, gained=2)  # −1.25 points
+    out, _ = said(capsys, "gate", new, "--against", old, "--margin", "1pt")
+    beyond = "pass: no loss beyond the margin of 1 point is shown in 1 row, though the estimate is beyond it."
+    assert f"{beyond} That is not proof that there is none: the rule no-loss asks for proof." in out
+    assert "required −1.0" in out
+    markdown, _ = said(capsys, "gate", new, "--against", old, "--margin", "1pt", "--format", "markdown")
+    assert beyond in markdown  # the report of GitHub
+    assert "though" not in said(capsys, "gate", new, "--against", old, "--margin", "2pt")[0]
+    assert "no loss is shown in 1 row. That is not proof" in said(capsys, "gate", old, "--against", new)[0]
+
+
+def test_a_difference_is_said_in_the_direction_of_the_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, old = paired(tmp_path, 80, lost=20)
+    out, _ = said(capsys, "compare", new, old)
+    assert re.search(r"new is worse than old by 25\.0 points: \+15\.\d to \+34\.\d points", out)
+    assert re.search(r"A − B −25\.0 points, 95% CI \[−34\.\d, −15\.\d\]", out)
+
+
+def test_means_and_their_difference_add_up_as_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for n, lost, gained, shown in (
+        (40, 9, 7, "A 45% new B 50% old A − B −5 points"),
+        (31, 4, 6, "A 54.8% new B 48.4% old A − B 6 points"),  # not 55%, 48% and 6
+        (40, 7, 10, "A 57.5% new B 50.0% old A − B 8 points"),
+    ):
+        new, old = paired(tmp_path, n, lost, gained)
+        assert shown in said(capsys, "compare", new, old)[0]
+        assert (
+            f"| {shown.split()[1]} | {shown.split()[4]} |"
+            in said(capsys, "compare", new, old, "--format", "markdown")[0]
+        )
+
+
+def test_the_curve_of_checkpoints_is_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    each = [scores(tmp_path / f"step-{i}.csv", "question,score", "q{i},{x}", seed=i) for i in (100, 200, 300)]
+    svg, _ = said(capsys, "arena", *each, "--over", "step", "--format", "svg")
+    assert "<title>Checkpoints, table score</title>" in svg
+    assert "<title>Means</title>" in said(capsys, "arena", *each, "--format", "svg")[0]
+    assert "Leaderboard" not in said(capsys, "arena", *each, "--over", "step")[0]
+
+
+def test_the_sentences_of_an_arena_say_which_may_be_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "\n".join(f"{task},q{{i}},{{x}}" for task in ("t0", "t1", "t2"))
+    files = [scores(tmp_path / f"{name}.csv", "task,question,score", rows, seed=i) for i, name in enumerate("abc")]
+    main(["arena", *files, "--format", "sentence"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(" (")[0] for line in lines[:4]] == ["overall", "t0", "t1", "t2"]
+    assert len(lines) == 5
+    assert lines[4].startswith("overall: every task has the same weight")
+
+
+def test_slices_are_one_table_of_what_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [
+        scores(tmp_path / f"{name}.csv", "question,topic,score", "q{i},{g},{x}", seed=7 * i)
+        for i, name in enumerate("ab")
+    ]
+    command = ("compare", *files, "--by", "topic")
+    out, _ = said(capsys, *command)
+    assert "A − B 95% CI SE" in out
+    assert not any(word in out for word in ("F*", "spread", "Do the slices differ? ", "What to do"))
+    assert "the columns shrunken, shrunken CI; the table “Do the slices differ?”" in out
+    details, _ = said(capsys, *command, "--details")
+    assert all(word in details for word in ("F*", "shrunken CI", "Do the slices differ?", "What to do"))

@@ -133,7 +133,7 @@ def test_a_cause_that_the_log_does_not_give_changes_nothing_and_is_said(tmp_path
     (tmp_path / "m.csv").write_text("question,score\n" + "".join(f"q{i},{'' if i < 3 else i % 2}\n" for i in range(20)))
     analysis = hn.analyze(tmp_path / "m.csv", missing="infrastructure=zero")
     assert analysis.estimates[0].n_questions == 17
-    assert any("3 answers have no score and the log does not say why" in note for note in noted(analysis))
+    assert any("3 answers have no score and the run does not say why" in note for note in noted(analysis))
     with pytest.raises(hn.InputError, match="arrays do not say why"):
         hn.estimate([0.0, 1.0, 1.0], missing="infrastructure=zero")
 

@@ -489,7 +489,10 @@ def _sizes(row: Any, diff: float, low: float, high: float) -> str:
 
 
 def of_arena(table: Arena) -> list[Picture]:
-    """Return one picture of the models' means for each benchmark."""
+    """Return one picture of the models' means for each benchmark, or of checkpoints their curves."""
     boards = table.first_boards
+    curves = [curve for board in boards if (curve := steps(table, board)) is not None]
+    if curves:
+        return curves
     names = [f"{fmt.shorten(board.benchmark.task, 30)}: " if len(boards) > 1 else "" for board in boards]
     return [picture for each in zip(boards, names, strict=True) if (picture := means(*each)) is not None]

@@ -39,7 +39,9 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     together, and what was asked for. Of more than `BOARDS` benchmarks no models and pairs are shown.
     """
     board_table = leaderboard(arena)
-    sections = [replace(board_table, title=f"{board_table.title}: {READ}")]
+    of_steps = {row.model for row in arena.checkpoints}  # whose means the table of checkpoints has
+    repeated = brief and len(arena.boards) == 1 and of_steps.issuperset(model.model for model in arena.models)
+    sections = [] if repeated else [replace(board_table, title=f"{board_table.title}: {READ}")]
     sections += [] if brief else [*across_section(arena), benchmarks(arena, ranges=False)]
     if arena.budget:
         sections.append(budget_section(arena))
@@ -77,10 +79,7 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     return Summary(tuple(sections), marks.legend(), (*rest_said, *more), lead)
 
 
-MORE = (
-    "`details=True` shows the noise of each benchmark, its models with intervals and ranks, who is better than whom, "
-    "and the pairs. `legend=True` shows what the columns mean."
-)
+MORE = "More: `details=True` (noise, intervals, ranks, pairs), `legend=True`."
 """The last line of the first screen."""
 
 
@@ -423,10 +422,10 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
         Column("since first", "since_first", "A − B with the first checkpoint as B"),
         Column("p adj.", "p_first", "of the change since the first, over all checkpoints"),
         Column("since previous", "since_previous", "with the one before as B"),
-        Column("p adj. ", "p_previous", "of the change since the one before"),
+        Column("p previous", "p_previous", "of the change since the one before", 1),
         TextColumn(
             "changed?",
-            lambda row: "from here on" if row.onset else "yes" if row.changed else "",
+            lambda row: "from here" if row.onset else "yes" if row.changed else "",
             "whether the mean differs from that of the first checkpoint by more than noise",
         ),
     ]
@@ -619,6 +618,15 @@ def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summar
     shown = summarise(table, brief=brief)
     of_slices = slice_sentences(table) if len(table.boards) <= BOARDS else []
     return replace(shown, sentences=(*shown.sentences, *of_slices))
+
+
+def paper_lines(table: Arena) -> list[str]:
+    """Return the sentences for a paper: which models may be the best on each benchmark, and what was asked for."""
+    said, asked = summarise(table), summarise(table, brief=True)
+    weights = [fmt.weights_line(table.models, choice=choice) for choice in (True, False)]
+    for_paper = dict(zip(*weights, strict=True))
+    lines = dict.fromkeys([*said.lead, *(for_paper.get(line, line) for line in asked.sentences)])
+    return [*lines, *(slice_sentences(table) if len(table.boards) <= BOARDS else [])]
 
 
 def methods(arena: Arena, adjustment: tuple[str, tuple[str, ...]] | None) -> list[tuple[str, tuple[str, ...]]]:

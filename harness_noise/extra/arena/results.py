@@ -406,6 +406,7 @@ class Arena(Document):
         "page": "harness_noise.extra.arena.pages:write_arena",
         "figures": "harness_noise.extra.arena.figures:save",
         "methods": "harness_noise.extra.arena.report:methods",
+        "lines": "harness_noise.extra.arena.report:paper_lines",
     }
     kind: ClassVar[str] = "leaderboard"
     whole: ClassVar[str] = "pairs"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from ...data.notes import texts
+from ...data.units import ROUNDING
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import TASK, Column, Marks, Section, Summary, section
@@ -29,10 +30,10 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
         *TASK,
         Column("question", lambda row: fmt.plain(row.question), text=True, optional=True),
         Column("right", _right, "right answers of A, and of B", optional=True),
-        Column("quantity", lambda row: row.quantity, "what is held against the threshold", text=True),
-        Column("estimate", "estimate"),
-        Column("threshold", "threshold", "what it must reach"),
-        Column("limit", _limit, "the end of its interval that the rule reads", rank=1),
+        Column("quantity", lambda row: row.quantity, "what is compared with what is required", text=True),
+        Column("estimate", "estimate", "the quantity as it was measured"),
+        Column("required", "threshold", "what the quantity must reach: A − B at least −M for a margin M"),
+        Column("limit", _limit, "the end of the quantity's interval that the rule reads", rank=1),
         Column("SE", "se", rank=3),
         Column("p", lambda row: fmt.p_text(row.p_value), how, rank=2),
         Column("p adj.", lambda row: _adjusted(gate, row), "over all rows", optional=True),
@@ -79,11 +80,32 @@ def sentence(gate: Gate) -> str:
     elif gate.rule == "no-loss":
         few = any("few_flips" in row.diagnostics for row in judged)
         errs = ". Few questions decide: this limit errs in about 4% of cases" if few else ""
-        text = f"a loss beyond {_allowed(gate)} is excluded in {rows}{errs}"
+        text = f"a loss{_allowed(gate)} is excluded in {rows}{errs}"
     else:
-        text = f"no loss beyond {_allowed(gate)} is shown in {rows}{_worth(judged)}"
+        proof = "" if what == "question" else NO_PROOF
+        text = f"no loss{_allowed(gate)} is shown in {rows}{_though(judged)}{proof}{_worth(judged)}"
     lost = f". NOT judged: {', '.join(gate.left_out)}" if gate.left_out and gate.outcome != CANNOT else ""
     return f"{gate.outcome}: {text}{lost}"
+
+
+NO_PROOF = ". That is not proof that there is none: the rule no-loss asks for proof"
+"""What a pass by the rule regression does not show."""
+
+
+def _though(judged: list[GateRow]) -> str:
+    """Return a clause on the rows whose estimate is beyond what is required, "" if there is none."""
+    beyond = sum(_is_beyond(row) for row in judged)
+    if not beyond:
+        return ""
+    return ", though the estimate is beyond it" + (f" in {beyond}" if len(judged) > 1 else "")
+
+
+def _is_beyond(row: GateRow) -> bool:
+    """Return True if the estimate itself does not reach what is required."""
+    if row.estimate is None or row.threshold is None:
+        return False
+    missing = row.threshold - row.estimate
+    return (-missing if row.higher_is_better is False else missing) > ROUNDING
 
 
 def _failed(gate: Gate) -> str:
@@ -117,12 +139,13 @@ def _threshold(row: GateRow) -> str:
 
 
 def _allowed(gate: Gate) -> str:
+    """Return words on the loss that is accepted, such as " beyond the margin of 1 point", "" if none is."""
     rows = [row for row in gate.rows if row.decides]
-    if {row.quantity for row in rows} != {"A − B"} or not gate.margin:
-        return "what is allowed"
+    if {row.quantity for row in rows} != {"A − B"}:
+        return " beyond what is allowed"
     scales = {fmt.scale_of(row) for row in rows}
     scale = scales.pop() if len(scales) == 1 else fmt.Scale()
-    return f"the margin of {scale.given(gate.margin)}"
+    return f" beyond the margin of {scale.given(gate.margin)}" if gate.margin else ""
 
 
 def _worth(judged: list[GateRow]) -> str:
@@ -133,7 +156,9 @@ def _worth(judged: list[GateRow]) -> str:
         return ". No loss that is possible would be shown with 80% power" if blind else ""
     low, high = (fmt.amount(row, row.sees) for row in (seen[0], seen[-1]))
     none = ", and in some rows none that is possible" * blind
-    return f". A loss of {low if low == high else f'{low} to {high}'} in one row would be shown with 80% power{none}"
+    units = {fmt.scale_of(row).size for row in seen}
+    low = low.removesuffix(units.pop()) if len(units) == 1 and low != high else low
+    return f". A loss of {high if low == high else f'{low} to {high}'} in one row would be shown with 80% power{none}"
 
 
 def _undecided(row: GateRow) -> str:
@@ -144,7 +169,7 @@ def _undecided(row: GateRow) -> str:
         needed = (
             ". No number of questions would exclude it: the noise of what it is held against is too large by itself"
         )
-    text = f"limit {_with_unit(row, row.limit)}, threshold {_threshold(row)}"
+    text = f"limit {_with_unit(row, row.limit)}, required {_threshold(row)}"
     return f"a loss is neither shown nor excluded ({text}{needed})"
 
 
@@ -207,7 +232,7 @@ def junit(gate: Gate) -> str:
     cases = [_case("gate", gate.outcome == "fail", gate.outcome == CANNOT, gate.sentence)]
     for row in rows:
         estimate, threshold = _with_unit(row, row.estimate), _threshold(row)
-        said = row.reason or f"{row.quantity} = {estimate}, threshold {threshold}"
+        said = row.reason or f"{row.quantity} = {estimate}, required {threshold}"
         cases.append(_case(row.name, row.passed is False, row.passed is None, said))
     for row in gate.lost:  # a case keeps its name whatever the reason
         case = _case(row.name, failed=False, lost=False, said="")

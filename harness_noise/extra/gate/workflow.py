@@ -28,8 +28,13 @@ _AGAINST = {
     "baseline-artifact": "compares every pull request with the newest evaluation of its base",
 }
 _BAR = "holds every pull request to the bar that was typed"
+_RULES = {
+    "regression": "It passes unless a loss beyond the margin is shown. --rule no-loss passes only if it is excluded.",
+    "no-loss": "It passes only if a loss beyond the margin is excluded.",
+}
 _TEMPLATE = """\
 # Written by harness-noise gate --github. The gate {what}.
+# {rule}
 name: evaluation
 on:
   pull_request:
@@ -85,7 +90,8 @@ def workflow(context: click.Context) -> str:
         for name, value in values.items()
     )
     what = next((words for name, words in _AGAINST.items() if name in values), _BAR)
-    return _TEMPLATE.format(what=what, place=shlex.quote(values["run"]), artifact=ARTIFACT, run=run, inputs=inputs)
+    rule, place = _RULES[context.params["rule"]], shlex.quote(values["run"])
+    return _TEMPLATE.format(what=what, rule=rule, place=place, artifact=ARTIFACT, run=run, inputs=inputs)
 
 
 def _text(name: str, given: object) -> str:

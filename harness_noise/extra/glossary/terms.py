@@ -64,8 +64,9 @@ def by_every_name() -> dict[str, Term]:
 def find(word: str) -> Term | None:
     """Return the glossary's term with this name, column label, JSON field or diagnostic code, or None."""
     word = " ".join(word.split())
-    if (term := by_every_name().get(_general(word).lower())) is not None:
-        return term
+    for name in (_general(word).lower(), _general(word).lower().removesuffix("s")):
+        if (term := by_every_name().get(name)) is not None:
+            return term
     all_kinds()  # those of extras have codes of their own
     if word not in DIAGNOSTICS:
         return None

@@ -56,13 +56,21 @@ def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], ma
         *mean_columns("g"),
         *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
         Column("SE", "se", "standard error", 2),
-        Column("shrunken", "shrunken", "pulled towards the other slices, the more the noisier it is", 1, optional=True),
+        Column(
+            "shrunken",
+            "shrunken",
+            "pulled towards the other slices, the more the noisier it is",
+            1,
+            optional=True,
+            detail=True,
+        ),
         Column(
             "shrunken CI",
             "shrunken_ci_low, shrunken_ci_high",
             "confidence interval of the shrunken value",
             5,
             optional=True,
+            detail=True,
         ),
         Column("p", "p_value", null, 6),
         Column("p adj.", "p_adjusted", "adjusted for all slices (Benjamini–Hochberg)", tone=significance_tone),
@@ -86,7 +94,7 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
         Column("without", lambda row: str(row.n_left_out or ""), "questions that lack the field", 5, optional=True),
         marks.column(),
     ]
-    return section("Do the slices differ?", rows, columns)
+    return section("Do the slices differ?", rows, columns, detail=True)
 
 
 def _both_df(row: Heterogeneity, joint: str) -> str:

@@ -49,7 +49,8 @@ def digits_of_means(row: Any) -> int:
     scale = scale_of(row)
     places = scale.digits(digits)
     shown_a, shown_b, shown_diff = (round(scale.times * x, places) for x in (a, b, diff))
-    return digits + (abs(shown_a - shown_b - shown_diff) > 0.5 * 10.0**-places)
+    adds_up = abs(shown_a - shown_b - shown_diff) < 0.5 * 10.0**-places
+    return digits if adds_up else digits + 1
 
 
 def digits_of_flip(flip: Flip) -> int:

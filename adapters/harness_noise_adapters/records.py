@@ -56,10 +56,10 @@ HEAD = 1 << 12
 
 
 def head(path: Path) -> bytes:
-    """Return the first bytes of a file, to recognise its format, b"" if it cannot be read."""
+    """Return the first bytes of a file behind a byte order mark, to recognise its format, b"" if it cannot be read."""
     try:
         with opened(path, HEAD) as file:
-            return file.read(HEAD)
+            return file.read(HEAD).removeprefix(codecs.BOM_UTF8)
     except Exception:  # noqa: BLE001  of the libraries behind a URL; its reader says why it cannot be read
         return b""
 

@@ -222,6 +222,16 @@ def test_a_run_of_another_harness_is_written_in_this_format_and_read_again(tmp_p
         hn.export(source, tmp_path / "out", form="csv")
 
 
+def test_repeats_keep_the_names_that_the_run_gives_them(tmp_path: Path) -> None:
+    """Labels of single answers name them, whichever of the two files is read."""
+    rows = "".join(f"q{i},{repeat},{(i + repeat) % 2}\n" for i in range(8) for repeat in (10, 0, 2))
+    (tmp_path / "m.csv").write_text(f"question,repeat,score\n{rows}")
+    hn.export(tmp_path / "m.csv", tmp_path / "out", form="every-eval-ever")
+    (ours,), (theirs,) = hn.read(tmp_path / "m.csv"), hn.read(tmp_path / "out")
+    assert ours.scores[0].repeat_names == theirs.scores[0].repeat_names == ("0", "2", "10")
+    assert np.array_equal(ours.scores[0].values, theirs.scores[0].values)
+
+
 def test_the_value_that_is_written_is_the_mean_of_the_answers_that_are(tmp_path: Path) -> None:
     """Its error bar is that of all answers, even if lm-eval's own value counts the first ones alone."""
     source = DEMO / "lm-eval" / "sim-a"

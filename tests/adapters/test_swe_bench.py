@@ -118,6 +118,20 @@ def test_a_report_that_cannot_be_used_is_refused_in_one_paragraph(
     refused(path, capsys, words)
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"no_generation": IDS[:1], "generated": IDS[1:], "resolved": IDS[1:4]},
+        {f"instance_{name}": i < 3 for i, name in enumerate(IDS)},
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_a_report(tmp_path: Path, told: dict[str, object]) -> None:
+    path = tmp_path / "m.run.json"
+    path.write_text(json.dumps(told), encoding="utf-8-sig")
+    (run,) = hn.read(path)
+    assert (run.harness, run.scores[0].values.sum()) == ("swe-bench", 3)
+
+
 def test_a_report_that_lists_fewer_instances_than_it_counts_is_read_with_a_note(path: Path) -> None:
     path.write_text(json.dumps(report() | {"total_instances": 300}))
     assert any("of 300 instances 12 are listed" in note for note in noted(hn.analyze(path)))

@@ -164,6 +164,9 @@ def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: s
         log, n = part.questions.log, len(part.questions)
         texts = log.read(range(n), part.scorer) if log is not None else [QuestionText()] * n
         shown, best = part.questions.shown() or [""] * n, (row.range or (0.0, 1.0))[1]
+        K = part.values.shape[1]
+        own = part.repeat_names or ()
+        names = own if len(own) == K else [str(k + 1) for k in range(K)]
         all_asked = int((part.values != part.values).sum()) == part.n_missing - part.n_zero
         for i, (key, question) in enumerate(zip(part.questions.keys, texts, strict=True)):
             raw, reference = question.text or shown[i], [] if question.target is None else [question.target]
@@ -187,5 +190,5 @@ def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: s
                     "answer_attribution": [],
                     "evaluation": {"score": 0.0 if lost else value, "is_correct": value == best},
                     "error": "no score" if lost else None,
-                    "metadata": {"epoch": str(k + 1)},
+                    "metadata": {"epoch": names[k]},
                 }

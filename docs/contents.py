@@ -29,6 +29,8 @@ LINES = {
     "tutorials/table.md": "compare two CSV files, a page to send, a sentence for a paper",
     "tutorials/lm-eval.md": "a run with error bars, then two runs compared",
     "tutorials/inspect.md": "a task with error bars, then two logs compared",
+    "how/cost.md": "`harness-noise analyze RUN --measure score --measure cost/score`",
+    "how/drop-models.md": "`harness-noise arena RUN… --looks 20 --n 400`",
     "how/rank.md": "`harness-noise arena RUN… --html DIR`",
     "how/stop-early.md": "`harness-noise lm-eval run … --noise --noise_until decided --noise_against RUN`",
     "how/switch.md": "from mean ± 1.96 · sd/√n to these, case by case",
@@ -101,7 +103,8 @@ def line(path: str) -> str:
     command = re.search(r"^(?:\$ )?(harness-noise .*?)(?: {2,}#.*)?$", text, re.M)
     if command is None:
         raise ValueError(f"{path} begins with no command and no question: give it a line in docs/contents.py")
-    return f"`{command[1].replace(' --quiet', '')}`"
+    general = command[1].replace(" --quiet", "").replace("new.csv old.csv", "A B").replace("new.csv", "RUN")
+    return f"`{general}`"
 
 
 def landing(tab: str) -> str:
@@ -113,8 +116,9 @@ def landing(tab: str) -> str:
         for page in pages()
         if page.tab == tab
     ]
-    head = f"# {tab}\n\n{sentence}\n\n| Page | {HEADS.get(tab, 'What it has')} |\n|---|---|\n"
-    return head + "\n".join(rows) + "\n"
+    head = f"# {tab}\n\n{sentence}\n\n" + '<div class="contents" markdown="1">' + "\n\n"
+    head += f"| Page | {HEADS.get(tab, 'What it has')} |\n|---|---|\n"
+    return head + "\n".join(rows) + "\n\n</div>\n"
 
 
 def for_models() -> str:

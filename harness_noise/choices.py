@@ -183,11 +183,11 @@ class Register(Generic[C]):
     def _check(self, item: C) -> None:
         unknown = set(item.beside.split()) - set(self._known) if self._known else ()
         if unknown:
-            raise ValueError(f"{self.setting} {item.name!r} stands beside {', '.join(sorted(unknown))}: no such thing")
+            raise ValueError(f"{self.setting} {item.name!r} is for {', '.join(sorted(unknown))}: no such thing")
         for consumer in item.beside.split():
             function = item.needs.get(consumer)
             if function and getattr(item, function) is None:
-                raise ValueError(f"{self.setting} {item.name!r} stands beside {consumer} and has no `{function}`")
+                raise ValueError(f"{self.setting} {item.name!r} is for {consumer} and has no `{function}`")
 
     def check_consumers(self, known: Collection[str]) -> None:
         """Raise an error if any choice, now or added later, names a calculation that is not in `known`."""

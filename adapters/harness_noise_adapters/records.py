@@ -264,7 +264,7 @@ class JsonStream:
     def _one_of(self, wanted: str) -> str:
         character = self._next()
         if character not in wanted:
-            raise ValueError(f"{character!r} stands where {' or '.join(map(repr, wanted))} belongs")
+            raise ValueError(f"{character!r} is in the place of {' or '.join(map(repr, wanted))}")
         self._at += 1
         return character
 

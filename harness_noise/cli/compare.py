@@ -18,7 +18,7 @@ from .flags import in_flags
     shown="--cluster --task --metric --margin --by --questions --html --format -o --details",
     old={
         "--fail-on": "a verdict with an exit code is harness-noise gate A --against B",
-        "--combine": "the row `overall` is there by itself (--weights says how), other methods stand under --details",
+        "--combine": "the row `overall` is there by itself (--weights says how), other methods are under --details",
     },
 )
 @options.RUN

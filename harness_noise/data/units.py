@@ -108,8 +108,10 @@ class Scale:
         return f"{text} point" if self.size == " points" and text in ("1", "−1") else f"{text}{self.size}"
 
     def verdict(self, words: str) -> str:
-        """Return a verdict as text, the margin of an equivalence in this scale: "equivalent within 2 points"."""
-        return f"equivalent within {self.given(words.margin)}" if isinstance(words, Equivalent) else words
+        """Return a verdict as people read it: "equivalent within 2 points", "not shown to differ"."""
+        if isinstance(words, Equivalent):
+            return f"equivalent within {self.given(words.margin)}"
+        return {"not separable": "not shown to differ"}.get(words, words)
 
 
 PERCENT = Scale(100.0, "%", " points")

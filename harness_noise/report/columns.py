@@ -353,7 +353,10 @@ DIFFERENCES: dict[str, Column] = {
     "p_sign": Column("p sign", "p_sign", "of the exact sign test", 5),
     "test": TextColumn("Test", "test, interval, df", "what p and the interval come from", 4),
     "verdict": TextColumn(
-        "Verdict", "verdict", "conclusion from the adjusted p. not separable: no difference is shown", tone=verdict_tone
+        "Verdict",
+        "verdict",
+        "conclusion from the adjusted p",
+        tone=verdict_tone,
     ),
     "se": Column("SE", "se", "standard error of A − B", 3),
     "total": Column("SE (1 answer)", "se_total", "SE with one answer per question and run", 5),

@@ -154,7 +154,7 @@ def interval_text(row: Any, low: float | None, high: float | None, *, mean: bool
 
 
 def verdict_words(row: Difference) -> str:
-    """Return a difference's verdict as text, a margin in the row's unit: "equivalent within 2 points"."""
+    """Return a difference's verdict as people read it: "equivalent within 2 points", "not shown to differ"."""
     return scale_of(row).verdict(row.verdict)
 
 

@@ -173,7 +173,10 @@ def _difference_sentence(row: Difference) -> str:
         return f"{name_a} and {name_b} cannot be compared{where} ({how}): {scoring_differs(row)}."
     winner = {"A better": name_a, "B better": name_b}.get(row.verdict)
     if row.verdict == "not separable" and row.mde is not None:
-        return f"{text}: not separable (smallest difference detectable with 80% power: {fmt.amount(row, row.mde)})."
+        return (
+            f"{text}: {fmt.verdict_words(row)} (smallest difference detectable with 80% power: "
+            f"{fmt.amount(row, row.mde)})."
+        )
     if _equivalent(row):
         ends = _interval_shown(row)
         shown = "" if ends is None else f"; {fmt.percent(2 * row.level - 1)} CI {_between(row, ends)}"
@@ -425,7 +428,7 @@ def _decided(row: Difference) -> bool:
 
 
 def count_line(table: Comparison) -> str:
-    """Return the counts of verdicts: "new against old, 57 rows: 3 better, 1 worse, 53 not separable …"."""
+    """Return the counts of verdicts: "new against old, 57 rows: 3 better, 1 worse, 53 not shown to differ …"."""
     rows = [row for row in table.comparisons if not row.is_overall]
     verdicts, alike = Counter(row.verdict for row in rows), Counter(map(fmt.verdict_words, filter(_equivalent, rows)))
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
@@ -433,7 +436,7 @@ def count_line(table: Comparison) -> str:
     parts = [f"{verdicts[A]} better", f"{verdicts[B]} worse"]
     parts += [f"{n} {verdict}" for verdict, n in alike.items()]
     if same := verdicts["not separable"] - unjudged:
-        parts.append(f"{same} not separable{after}")
+        parts.append(f"{same} not shown to differ{after}")
     parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT, SCORED_DIFFERENTLY) if verdicts[word]]
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
     pairs = {fmt.names_of(row) for row in rows}

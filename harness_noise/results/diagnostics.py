@@ -590,8 +590,8 @@ _ALL = (
         "the tasks are shown to have different differences (Cochran's Q), so inverse variance is refused",
         "Take the overall row, or look at the tasks one by one.",
         page=(
-            "Cochran's Q shows that the tasks do not share one difference (p < 0.05). Inverse variance would let the "
-            "most precise task stand for all, so it is null."
+            "Cochran's Q shows that the tasks do not share one difference (p < 0.05). Inverse variance would give "
+            "nearly all weight to the most precise task, so it is null."
         ),
     ),
     Diagnostic(

@@ -474,7 +474,7 @@ def test_a_vote_has_a_row_of_its_own(tmp_path: Path) -> None:
 def test_what_hangs_on_the_order_of_the_questions_is_not_resampled() -> None:
     """As lm-eval's median before 0.4.12, the middle row of the file: a resample has no middle row."""
     raw = [[float(i)] for i in (3, 1, 4, 1, 5, 9, 2, 6)]
-    with pytest.raises(aggregates.NotPossibleError, match="another value where the questions stand in another order"):
+    with pytest.raises(aggregates.NotPossibleError, match="another value if the questions are in another order"):
         values(raw, lambda items: items[len(items) // 2])
     drawn = iter((1.0, 2.0, 3.0))
     with pytest.raises(aggregates.NotPossibleError, match="the same value twice"):

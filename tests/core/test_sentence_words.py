@@ -126,7 +126,7 @@ def test_scores_that_are_all_alike_inside_their_range_have_no_interval() -> None
 def test_where_nothing_differs_no_t_test_is_named() -> None:
     row = hn.estimate_difference(np.ones(5), np.ones(5))
     assert (row.p_value, row.se) == (1.0, 0.0)
-    assert sentence(row).endswith("95% CI [−40, 40] (Bonett–Price), p = 1.000: not separable.")
+    assert sentence(row).endswith("95% CI [−40, 40] (Bonett–Price), p = 1.000: not shown to differ.")
     assert verdict_line(row) == "A is not shown to differ from B: −40 to +40 points; Bonett–Price."
     assert by_test(row) == "Bonett–Price"
 

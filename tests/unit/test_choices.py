@@ -103,9 +103,9 @@ def test_its_domain_and_what_it_stands_beside_refuse_it() -> None:
 def test_a_name_that_is_not_registered_raises_where_it_is_named() -> None:
     with pytest.raises(NotImplementedError, match="interval 'wilso' is not computed here, which knows t, wilson"):
         INTERVALS["wilso"]
-    with pytest.raises(ValueError, match="stands beside analyse: no such thing"):
+    with pytest.raises(ValueError, match="is for analyse: no such thing"):
         register(replace(T, name="new", beside="analyse"))
-    with pytest.raises(ValueError, match="stands beside compare and has no `of_difference`"):
+    with pytest.raises(ValueError, match="is for compare and has no `of_difference`"):
         register(IntervalMethod(name="new", words="New.", beside="compare"))
     for name in ("t", "auto"):
         with pytest.raises(ValueError, match="is registered already"):

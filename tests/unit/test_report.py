@@ -152,7 +152,9 @@ def test_the_sentence_of_a_difference_names_the_winner() -> None:
     assert better.endswith("new is better.")
     assert "paired, clustered" in better
     same = sentence(comparison(verdict="not separable").comparisons[0])
-    assert re.search(r": not separable \(smallest difference detectable with 80% power: \d+\.\d+ points\)\.$", same)
+    assert re.search(
+        r": not shown to differ \(smallest difference detectable with 80% power: \d+\.\d+ points\)\.$", same
+    )
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "latex"])

@@ -60,7 +60,7 @@ def test_several_rows_are_counted() -> None:
     better = sum(row.verdict == "A better" for row in rows)
     assert better >= 2
     left = 3 - better
-    rest = f", {left} not separable after adjustment" if left else ""
+    rest = f", {left} not shown to differ after adjustment" if left else ""
     assert said(text, "say") == f"3 rows against model 0: {better} better, 0 worse{rest}."
 
 

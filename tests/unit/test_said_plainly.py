@@ -191,7 +191,7 @@ def many(n: int, *, better: int) -> Comparison:
 def test_of_many_rows_a_count_comes_first_and_the_rest_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     table = many(57, better=3)
     lines = verdict_lines(table)
-    assert lines[0] == "sim-a against sim-b, 57 rows: 3 better, 0 worse, 54 not separable after adjustment."
+    assert lines[0] == "sim-a against sim-b, 57 rows: 3 better, 0 worse, 54 not shown to differ after adjustment."
     assert [line[:3] for line in lines[1:]] == ["t00", "t01", "t02"]
     brief = shown(table, 80, monkeypatch)
     assert "54 more rows" in brief
@@ -214,7 +214,7 @@ def test_it_is_one_table_that_fits(width: int, rows: int, monkeypatch: pytest.Mo
         assert max(map(len, text.splitlines())) <= width
         rules = [line for line in text.splitlines() if set(line.strip()) == {"─"}]
         assert len(rules) == 1
-    assert "not separable" in shown(many(8, better=1), width, monkeypatch)  # a verdict is not folded
+    assert "not shown to differ" in shown(many(8, better=1), width, monkeypatch)  # a verdict is not folded
 
 
 def test_the_columns_that_are_shown_are_explained_on_request(monkeypatch: pytest.MonkeyPatch) -> None:

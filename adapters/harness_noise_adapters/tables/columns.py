@@ -240,9 +240,8 @@ def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[
             specs[name] = get = getter(name)
             if all(get(record) is None for record in head.rows):
                 raise InputError(
-                    f"{path}: `columns` {ours}={name}: no such column. There are {', '.join(have)}. What is true "
-                    f"of one file only stands behind its name: "
-                    f"{parameter('columns', {f'{stem(path)}:{ours}': 'COLUMN'})}"
+                    f"{path}: `columns` {ours}={name}: no such column. There are {', '.join(have)}. For one "
+                    f"file only, type {parameter('columns', {f'{stem(path)}:{ours}': 'COLUMN'})}"
                 )
     return specs
 

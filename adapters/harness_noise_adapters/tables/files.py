@@ -73,7 +73,7 @@ def blocks(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Ite
             while some := [*islice(listed, _BATCH)]:
                 yield Block([number for number, _ in some], [row for _, row in some])
         elif rows is not None:
-            raise InputError(f"{path}: `columns` rows={rows} is for JSON, whose rows may stand inside an object")
+            raise InputError(f"{path}: `columns` rows={rows} is for JSON, whose rows may be inside an object")
         else:
             yield from (_parquet if suffix == ".parquet" else _csv)(path)
 

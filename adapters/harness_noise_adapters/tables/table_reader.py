@@ -253,7 +253,7 @@ class TableReader(FileReader):
         self.n_counted += n
         if self.n_counted > MOST_COUNTED:
             raise InputError(
-                f"{self.path}, line {line}: the rows so far stand for {self.n_counted} answers, more than "
+                f"{self.path}, line {line}: the rows so far count {self.n_counted} answers, more than "
                 f"{MOST_COUNTED}: split the file by model or task"
             )
         if n > 1 and (self.options.factors or self.options.usage):

@@ -149,12 +149,12 @@ def separation(board: BenchmarkResult) -> Picture | None:
         y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
         drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
     points = _cloud(drawing, board, rows, diff, apart)
-    for kept, series, label in ((~significant, 1, "not separable"), (significant, 0, "separable")):
+    for kept, series, label in ((~significant, 1, "not shown to differ"), (significant, 0, "shown to differ")):
         _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, label)
     alt = (
-        f"Separable: {int(significant.sum()):,} of {counted(len(rows), 'pair')}. The lines show the difference with "
-        "p = 0.05, 0.01 and 0.001 (one answer each) at each level of disagreement. The shaded corner is impossible, as "
-        "models cannot differ by more than they disagree."
+        f"Shown to differ: {int(significant.sum()):,} of {counted(len(rows), 'pair')}. The lines show the difference "
+        "with p = 0.05, 0.01 and 0.001 (one answer each) at each level of disagreement. The shaded corner is "
+        "impossible, as models cannot differ by more than they disagree."
     )
     return drawing.done("separation", "Difference against disagreement", alt, points)
 
@@ -364,7 +364,7 @@ MATRIX = 24
 
 
 def matrix(board: BenchmarkResult) -> Picture | None:
-    """Draw a grid of all pairs of models: the model to the left is better (+), worse (−) or not separable."""
+    """Draw a grid of all pairs of models: the model to the left is better (+), worse (−) or not shown to differ."""
     rows = _models(board)[:MATRIX]
     M = len(rows)
     if M < 3:
@@ -396,9 +396,11 @@ def matrix(board: BenchmarkResult) -> Picture | None:
             sign = {"fill": canvas.PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
-    alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
+    alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey "
     return drawing.done(
-        "matrix", "Every pair", f"{alt}separable. Separable, all tested together: {counted(apart, 'pair')}."
+        "matrix",
+        "Every pair",
+        f"{alt}not shown to differ. Shown to differ, all tested together: {counted(apart, 'pair')}.",
     )
 
 

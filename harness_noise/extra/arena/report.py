@@ -485,12 +485,12 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
     columns = [
         TextColumn("Model", lambda row: f"{order.index(row) + 1} {fmt.shorten(row.model, NAME)}"),
         *(Column(str(i), cell(row.model), tone=tone(row.model)) for i, row in enumerate(order, 1)),
-        Column("+ : = : −", counted, "how many models it is better than, not separable from, and worse than"),
+        Column("+ : = : −", counted, "how many models it is better than, not shown to differ from, and worse than"),
     ]
     adjusted = " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
     withheld = ", ? scored differently" * (SCORED_DIFFERENTLY in board.pairs.words)
     return replace(
-        section(title, order, columns), units=f"+ the row, − the column, = not separable{adjusted}{withheld}"
+        section(title, order, columns), units=f"+ the row, − the column, = not shown to differ{adjusted}{withheld}"
     )
 
 

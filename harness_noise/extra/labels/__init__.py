@@ -26,7 +26,7 @@ EXTRA = Extra(
             _COMMANDS,
             "NAME",
         ),
-        Option("--label-range", "Labels that stand for the lowest and highest score.", _COMMANDS, "LOW,HIGH"),
+        Option("--label-range", "The labels of the lowest and the highest score.", _COMMANDS, "LOW,HIGH"),
         Option(
             "--labels-at-random",
             "Confirm that the labelled answers were chosen at random, although they do not look random.",

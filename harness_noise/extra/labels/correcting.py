@@ -412,7 +412,7 @@ def _on_scale(
         raise _ScaleError(
             f"{part.task}, {part.metric}: the labels go from {label.min():g} to {label.max():g} and the scores from "
             f"{low:g} to {high:g}, which looks like another scale: say with `label_range=(LOW, HIGH)` which labels "
-            "stand for the lowest and the highest score"
+            "belong to the lowest and the highest score"
             + (", and with `range=(LOW, HIGH)` what these are" if bounds is None else "")
         )
     return label, max(high, float(label.max())) - min(low, float(label.min()))

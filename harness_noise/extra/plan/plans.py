@@ -115,7 +115,7 @@ class Asked:
         if self.judged is not None and self.judged < 2:
             raise InputError(f"`judged` {self.judged}: a judge that labels correct scores at least two questions")
         if self.target_se is not None and (self.effect is not None or self.n is not None):
-            raise InputError("`target_se` stands instead of `effect` and `n`: leave them out")
+            raise InputError("`target_se` replaces `effect` and `n`: leave them out")
 
     def check_noise(self, noise: Noise) -> None:
         """Refuse a goal for which this noise does not suffice, or that gives too much or too little."""

@@ -143,7 +143,7 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
     return CorpusScores(records=tuple(map(tuple, records)), aggregate=quiet, **fields)
 
 
-_OF_ORDER = "its aggregation gives another value where the questions stand in another order"
+_OF_ORDER = "its aggregation gives another value if the questions are in another order"
 
 
 def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:

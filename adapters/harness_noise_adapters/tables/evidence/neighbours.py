@@ -303,7 +303,7 @@ def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
             raise AskError(
                 "missing",
                 f"{name!r} is {lone:g} in {values.size - rest.size} of {values.size} rows and otherwise "
-                f"{rest.min():g} to {rest.max():g}: {lone:g} may stand for a missing score",
+                f"{rest.min():g} to {rest.max():g}: {lone:g} may mean a missing score",
                 (taken, Choice({"score": left_out}, "it is missing", float(rest.mean()))),
                 (name,),
             )

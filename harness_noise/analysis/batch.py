@@ -59,7 +59,7 @@ def each_difference(
     rows = np.flatnonzero(at_once)
     step = max(1, CHUNK // max(1, x[0].size + y[0].size)) if len(rows) else 1
     parts = [rows[i : i + step] for i in range(0, len(rows), step)]
-    found = [row for part in parts for row in _rows(x[part], y[part], clusters, settings)]
+    found = [row for part in parts for row in _difference_rows(x[part], y[part], clusters, settings)]
     named = [replace(row, family=str(i)) for i, row in enumerate(found)]
     out = dict(zip(rows.tolist(), decide_rows(named, settings), strict=True))
     for i in np.flatnonzero(~at_once).tolist():
@@ -74,20 +74,22 @@ def _needs_only_t(settings: Settings) -> bool:
     return replace(settings, interval=INTERVALS.default) == plain and settings.interval in (INTERVALS.default, T.name)
 
 
-def _rows(a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Settings) -> Iterator[RowDecision]:
+def _difference_rows(
+    a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Settings
+) -> Iterator[RowDecision]:
     """Yield the row of A − B, before its verdict, for each of P pairs of complete (P, n, K) score arrays."""
     first = [as_scores(x[0], clusters) for x in (a, b)]
     questions, runs = design(a.shape[1], first[0].clusters), [_question_stats_of_runs(a), _question_stats_of_runs(b)]
     parts, codes, c, limit = from_questions(runs, questions, settings.se)
     m, far, lead = parts["of"], parts["far"], parts["leads"]
     limit = limit or terms(c, questions, m.variance, m.df, settings.se)
-    widths = np.array([_width(*ends, settings) for ends in zip(_ends(a), _ends(b), strict=True)])
+    widths = np.array([_width(*ends, settings) for ends in zip(_score_limits(a), _score_limits(b), strict=True)])
     own = decision.decide(paired(m, lead, far, widths), settings)
     won = np.array([wins(x, y) for x, y in zip(a, b, strict=True)])
     sides = replace(parts["sides"], wins_a=won[:, 0], wins_b=won[:, 1])
     columns = difference_columns(m, lead, sides, questions.clustered, lower=False)
     flags = codes | variance_flags(m, questions) | {"few_flips": ~np.isnan(far.mean), "identical_scores": lead.same}
-    flags["shared_repeat_noise"] = _together(a) | _together(b)
+    flags["shared_repeat_noise"] = _repeats_shift(a) | _repeats_shift(b)
     common = _common_fields(first, settings)
     binary = _binary(a) & _binary(b)
     for i in range(len(a)):
@@ -112,7 +114,7 @@ def _common_fields(first: Sequence[Scores], settings: Settings) -> dict[str, Any
     return common | {"cluster": first[0].cluster_spec, "equal_answers": None, "judge_flips": None}
 
 
-def _ends(values: FloatArray) -> list[Ends]:
+def _score_limits(values: FloatArray) -> list[Ends]:
     """Return the lowest and highest score of each of P runs, from which the metric's range is guessed."""
     low, high = values.min(axis=(1, 2)).tolist(), values.max(axis=(1, 2)).tolist()
     shares = [(0.0, 1.0) if x >= 0 and y <= 1 else None for x, y in zip(low, high, strict=True)]
@@ -130,7 +132,7 @@ def _width(a: Ends, b: Ends, settings: Settings) -> float:
     return np.nan if bounds is None else bounds[1] - bounds[0]
 
 
-def _together(values: FloatArray) -> BoolArray:
+def _repeats_shift(values: FloatArray) -> BoolArray:
     """Return (P,) True for runs in which an F test finds that whole repeats are higher or lower than others."""
     several = values.shape[1] > 1 and values.shape[2] > 1
     return moving_together_p(values) < SHARED_NOISE_P if several else np.zeros(len(values), dtype=np.bool_)

@@ -56,7 +56,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     flips: list[Flip] = []
     named, notes = agreed_pairs(pairs)
     for run_a, run_b in named:
-        of_pair, listed, remarks, each_what = _of_pair(run_a, run_b, settings, n_questions)
+        of_pair, listed, remarks, each_what = _compare_pair(run_a, run_b, settings, n_questions)
         alone += each_what
         if (stopped := correction((run_a, run_b))) is not None:
             of_pair = [
@@ -83,7 +83,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     )
 
 
-def _of_pair(
+def _compare_pair(
     run_a: Run, run_b: Run, settings: Settings, n_questions: int
 ) -> tuple[list[RowDecision], list[Flip], list[Note], list[Compared | tuple[CorpusScores, CorpusScores]]]:
     """Compare two runs: return rows of A − B, most flipped questions, notes, and the scores behind each row."""
@@ -221,7 +221,7 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
     matched = _shared_scores(run_a.scores, run_b.scores)
     if matched or not alone:
         kept, again = _without_aliases(matched)
-        return kept, [*_only_here(run_a, run_b), *_only_here(run_b, run_a), *again]
+        return kept, [*_missing_in_other(run_a, run_b), *_missing_in_other(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
         part_a, part_b = run_a.scores[0], run_b.scores[0]
         said = f"compared {part_a.title} of {run_a.name} with {part_b.title} of {run_b.name}"
@@ -238,11 +238,11 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
             )
     raise NothingSharedError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}. The second "
-        f"has {_list(run_b.scores)}. Name one of each: {_one_of_each(run_a.scores, run_b.scores)}"
+        f"has {_list(run_b.scores)}. Name one of each: {_options_for_one_pair(run_a.scores, run_b.scores)}"
     )
 
 
-def _one_of_each(a: Sequence[Scores], b: Sequence[Scores]) -> str:
+def _options_for_one_pair(a: Sequence[Scores], b: Sequence[Scores]) -> str:
     """Return options for a message, such as `metrics=[…]`, that select the first scores of A and of B only."""
     if not (a and b):
         return "`tasks`, `metrics` and `scorers`"
@@ -279,7 +279,7 @@ def _same_quantity(part: Scores, other: Scores) -> bool:
     )
 
 
-def _only_here(run: Run, other: Run) -> list[Note]:
+def _missing_in_other(run: Run, other: Run) -> list[Note]:
     """Return a note on the task metrics that `run` has and `other` lacks. [] if there are none."""
     there = {part.key for part in other.scores}
     lone = tuple(part for part in run.scores if part.key not in there)
@@ -312,7 +312,9 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
     return decide_rows([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]
 
 
-def _each_question(part_a: Scores, part_b: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
+def _questions_with_means(
+    part_a: Scores, part_b: Scores, run_a: Run, run_b: Run
+) -> tuple[ByQuestion, IntArray, IntArray]:
     """Return the questions that both runs have scored, with both mean scores, and their row numbers in A and B."""
     pairing = scored_pairs(part_a, part_b)
     at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
@@ -346,7 +348,7 @@ def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: i
 
     It reads whole questions, targets and answers from the logs. No number depends on them.
     """
-    each, at_a, at_b = _each_question(part_a, part_b, *runs)
+    each, at_a, at_b = _questions_with_means(part_a, part_b, *runs)
     order, differ = each.most_flipped(limit), len(each.most_flipped(len(each.keys)))
     notes = []
     if differ:
@@ -368,5 +370,5 @@ def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
     out = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared
-            out += [_each_question(*parts, *runs)[0] for parts in matched_scores(*runs, alone=True)[0]]
+            out += [_questions_with_means(*parts, *runs)[0] for parts in matched_scores(*runs, alone=True)[0]]
     return tuple(out)

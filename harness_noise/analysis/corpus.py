@@ -199,7 +199,9 @@ def _side_of_run(part: CorpusScores) -> Side:
     return _side(part, rows, None if part.clusters is None else [part.clusters[i] for i in rows])
 
 
-def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
+def _shared_answers(
+    a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run
+) -> tuple[tuple[Side, Side], tuple[int, int]]:
     """Return both runs' answers to the questions they share, and how many further questions A and B each answered."""
     pairs = pair_questions(a.questions, b.questions)
     if not pairs.rows_a:
@@ -534,7 +536,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         sides = _side_of_run(a), _side_of_run(b)
         only = len(sides[0]), len(sides[1])
     else:
-        sides, only = _shared(a, b, run_a, run_b)
+        sides, only = _shared_answers(a, b, run_a, run_b)
     noise = _noise(sides, [1.0, -1.0], settings)
     m, unknown = noise.m, np.full(1, math.nan)
     codes = noise.codes.union(*(_codes(part, _side_of_run(part).values()) for part in (a, b)))

@@ -156,14 +156,14 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
         with_clusters = next((part for part in compared.parts if part.clusters is not None), compared.parts_a[0])
         notes = [*pairing.notes, *notes, *outer_note(with_clusters, row.codes)]
     missing = _missing_note(row, compared, settings)
-    row = _with_filled(row, compared, settings)
-    row, on_scoring = _with_scoring(row, scoring, compared)
+    row = _with_missing_filled(row, compared, settings)
+    row, on_scoring = _with_scoring_notes(row, scoring, compared)
     codes = {"missing_matters"} if missing else set()
     row = replace(row, codes=row.codes | codes)
     return row, [*((*notes, *on_scoring) if compared.group is None else ()), *missing]
 
 
-def _with_scoring(row: RowDecision, found: Checked, compared: Compared) -> tuple[RowDecision, list[Note]]:
+def _with_scoring_notes(row: RowDecision, found: Checked, compared: Compared) -> tuple[RowDecision, list[Note]]:
     """Add diagnostics and notes to a row if equal answers are scored differently, or scorer versions differ."""
     codes, notes, about = set(row.codes), list[Note](), f"{compared.task} {compared.parts_a[0].metric}"
     if scored_differently(found.equal):
@@ -197,7 +197,7 @@ def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> l
     return [Note("missing_matters", said, row.fields["task"])]
 
 
-def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
+def _with_missing_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
     """Return the row plus the rows that result if missing answers get the worst or the best score.
 
     First come the worst scores of A with the best of B, and the best of A with the worst of B. If it is not shown that
@@ -223,14 +223,14 @@ def _with_filled(row: RowDecision, compared: Compared, settings: Settings) -> Ro
         return align(what.parts_a, what.parts_b, shares)
 
     ends, graded = [whole(*bounds), whole(*bounds[::-1])], are_graded(compared.parts, bounds)
-    reach = UNTOLD if settings.unpaired else _reach(*map(aligned, ends), settings=settings, graded=graded)
+    reach = UNTOLD if settings.unpaired else _possible_t(*map(aligned, ends), settings=settings, graded=graded)
     inner = np.linspace(*bounds, BETWEEN + 2)[1:-1].tolist() if graded and not reach.rises else []
     each = (*ends, *starmap(whole, zip(inner, inner[::-1], strict=True)))
     rows = (_unpaired(x, settings) if settings.unpaired else _paired(x, aligned(x), settings) for x in each)
     return replace(row, filled=Filled(tuple(rows), reach))
 
 
-def _reach(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> Reach:
+def _possible_t(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> Reach:
     """Return the range of t statistics that the missing scores leave possible, or that it is not known.
 
     The sign test and the permutation test count signs, or compare sums, so they follow every score. So does t of single
@@ -262,13 +262,13 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     why = f": {'; '.join(texts(pairing.notes))}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
-        f"({pairing.only_a} and {pairing.only_b} questions{why}).{_first_of(compared)} Compare runs of one benchmark, "
-        "name the column or field that identifies a question in both (`columns={'question': 'FIELD'}`, or "
+        f"({pairing.only_a} and {pairing.only_b} questions{why}).{_first_questions(compared)} Compare runs of one "
+        "benchmark, name the column or field that identifies a question in both (`columns={'question': 'FIELD'}`, or "
         "`columns={'A:question': 'FIELD', 'B:question': 'FIELD'}`), or use `unpaired=True`"
     )
 
 
-def _first_of(compared: Compared) -> str:
+def _first_questions(compared: Compared) -> str:
     """Return a sentence that quotes the first question of A and of B, "" if one side has no questions."""
     each = [parts[0].questions for parts in (compared.parts_a, compared.parts_b)]
     names = [

@@ -193,7 +193,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         noise = kernel([data], [1.0], data.design(), settings, first=any(part.native_is_first for part in parts))
         m, design = noise.m, noise.design
         clustered = design.clustered and population
-        ends = _ends_of(data, design, bounds)
+        ends = _count_off_ends(data, design, bounds)
         interval = _interval(data, noise, settings, ends)
         codes |= noise.codes | _run_codes(data, m, ends, interval)
         more |= noise.correction
@@ -231,7 +231,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
     return estimate(**fields | more)
 
 
-def _ends_of(data: Sample, design: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
+def _count_off_ends(data: Sample, design: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
     """Count how many clusters lie away from the ends of the metric's range. None if the range is unknown."""
     if bounds is None:
         return None
@@ -301,11 +301,11 @@ def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | Non
     parts = [analyze_run(run, settings) for run in runs]
     more = [([], []) if further is None else further(run, settings) for run in runs]
     estimates = tuple(row for part, (rows, _) in zip(parts, more, strict=True) for row in (*part.estimates, *rows))
-    notes_ = merge_notes(*(part.notes for part in parts), *(said for _, said in more), notes, _other_tasks(runs))
+    notes_ = merge_notes(*(part.notes for part in parts), *(said for _, said in more), notes, _groups_that_differ(runs))
     return Analysis(settings.to_dict(), estimates, notes_, **records_of(runs))
 
 
-def _other_tasks(runs: Sequence[Run]) -> list[Note]:
+def _groups_that_differ(runs: Sequence[Run]) -> list[Note]:
     """Return a note for each group that is made of different tasks in different runs. [] if none is."""
     tasks: dict[tuple[str, str, str], dict[frozenset[str], str]] = {}
     for run in runs:

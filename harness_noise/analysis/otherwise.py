@@ -60,10 +60,10 @@ def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callabl
     sizes = Counter(label for part in first for label in part.clusters or ())
     largest, size = sizes.most_common(1)[0]
     if len(sizes) > 2 and size > 1:
-        yield LARGEST, lambda: again(lambda part: _without(part, largest))
+        yield LARGEST, lambda: again(lambda part: _without_cluster(part, largest))
 
 
-def _without(part: Scores, cluster: str) -> Scores:
+def _without_cluster(part: Scores, cluster: str) -> Scores:
     """Return the scores without the questions of one cluster.
 
     A side without clusters of its own loses them when the two runs are paired.

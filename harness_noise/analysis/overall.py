@@ -292,7 +292,7 @@ def overall_differences(
     each: list[_OverallRow] = []
     notes: list[Note] = []
     for (a, b), own in zip(pairs, rows or ((),) * len(pairs), strict=True):
-        found, said = _of_pair(a, b, settings, own)
+        found, said = _overall_difference(a, b, settings, own)
         each += found
         notes += said
     out = decide_rows([row.own for row in each], settings)
@@ -305,7 +305,7 @@ def overall_differences(
     return out, others, notes
 
 
-def _of_pair(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_OverallRow], list[Note]]:
+def _overall_difference(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple[list[_OverallRow], list[Note]]:
     """Return A − B over all tasks of two runs, one row for each metric, and notes."""
     compared, _ = compared_of(a, b)
     sides = [tuple(zip(what.parts_a, what.parts_b, strict=True)) for what in compared]

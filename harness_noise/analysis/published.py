@@ -179,11 +179,11 @@ def compare_number(run: Run, number: Published, settings: Settings) -> Compariso
             f"{row.task} {row.metric}: the noise of a published number is known only of scores in a known range: give "
             "it as `range=(LOW, HIGH)`"
         )
-    own = decide_rows([_row(row, number, settings, number.doubt(run, row))], settings)
+    own = decide_rows([_published_row(row, number, settings, number.doubt(run, row))], settings)
     return Comparison(settings.to_dict(), tuple(own), analysis.notes)
 
 
-def _row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str, ...]) -> RowDecision:
+def _published_row(row: Estimate, number: Published, settings: Settings, doubt: tuple[str, ...]) -> RowDecision:
     """Return the row of A − B for a mean and a published number, before its verdict."""
     both, level = number.beside(row, settings.level), settings.level
     mean, low, high, se = (math.nan if x is None else x for x in (both.mean, both.ci_low, both.ci_high, both.se))

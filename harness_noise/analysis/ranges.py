@@ -185,7 +185,7 @@ def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bou
     """
     if bounds is None or not _missing_are_located(parts):
         return None
-    low, high = (_mean(parts, shares, end) for end in bounds)
+    low, high = (_mean_with_filled(parts, shares, end) for end in bounds)
     return low, high
 
 
@@ -209,7 +209,9 @@ def difference_if_missing(
         ]
         parts_a = [part.take(rows.rows_a) for part, rows in zip(parts_a, shared, strict=True)]
         parts_b = [part.take(rows.rows_b) for part, rows in zip(parts_b, shared, strict=True)]
-    low, high = (_mean(parts_a, shares, x) - _mean(parts_b, shares, y) for x, y in (bounds, bounds[::-1]))
+    low, high = (
+        _mean_with_filled(parts_a, shares, x) - _mean_with_filled(parts_b, shares, y) for x, y in (bounds, bounds[::-1])
+    )
     return low, high
 
 
@@ -238,7 +240,7 @@ def filled_scores(part: Scores, value: float) -> FloatArray:
     return part.values if lost is None else np.where(lost, value, part.values)
 
 
-def _mean(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
+def _mean_with_filled(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
     """Return the mean over tasks, weighted by `shares` or by size, if all missing answers had this value."""
     weights = shares or [float(len(part.values)) for part in parts]
     means = [question_stats(filled_scores(part, value)).mean for part in parts]

@@ -76,7 +76,7 @@ def _estimates(
             mine = replace(run, scores=tuple(part_a for part_a, _ in matched), parts=())
         for parts, name, shares in _tasks(mine):
             both = [(part, theirs.get(part.key)) for part in parts]
-            row, said = _row(both, others, name, (run, base), shares, settings, refuse=refuse)
+            row, said = _reference_row(both, others, name, (run, base), shares, settings, refuse=refuse)
             rows += [] if row is None else [row]
             notes += said
     return _checked(rows, notes, references)
@@ -124,7 +124,7 @@ def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
     return out
 
 
-def _row(
+def _reference_row(
     both: Sequence[tuple[Scores, Scores | None]],
     references: Sequence[Run],
     name: str,

@@ -158,10 +158,10 @@ def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: S
     # whether two limits lie within a margin hangs on more than one t
     if code not in (decision.A, decision.B) and settings.margin is not None:
         return NOT_KNOWN
-    return COULD_NOT if row.filled.reach.rises or _is_far(row.filled, code, times, settings) else NOT_KNOWN
+    return COULD_NOT if row.filled.reach.rises or _p_stays_on_side(row.filled, code, times, settings) else NOT_KNOWN
 
 
-def _is_far(filled: Filled, code: int, times: int, settings: Settings) -> bool:
+def _p_stays_on_side(filled: Filled, code: int, times: int, settings: Settings) -> bool:
     """Return True if p stays on its side of the significance level, whatever the missing scores are."""
     low, high = filled.reach.low, filled.reach.high
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))

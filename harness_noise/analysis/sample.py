@@ -101,7 +101,7 @@ class Sample:
 
     @property
     def runs_of_one(self) -> float:
-        """Largest `runs_of_one` of the sample's scores."""
+        """0.0 if the columns are plain repeats. Above 0: column j is run j of one configuration (factor on scores)."""
         return max(part.runs_of_one for part in self.parts)
 
     @property
@@ -177,14 +177,14 @@ class Sample:
     def design(self) -> Design:
         ways = split_crossed(self.labels)
         if ways is not None:
-            return with_crossed(self._of_labels(None), *ways)
-        design = self._of_labels(self.labels)
+            return with_crossed(self._design_of_labels(None), *ways)
+        design = self._design_of_labels(self.labels)
         if not self.between_tasks:
             return design
         codes, n_tasks = cluster_codes(self.strata)
         return replace(design, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
 
-    def _of_labels(self, labels: Sequence[str] | None) -> Design:
+    def _design_of_labels(self, labels: Sequence[str] | None) -> Design:
         """Return the design (clusters, tasks, weights) of the questions with these cluster labels.
 
         Weights that leave a task without a question are those by size.
@@ -626,13 +626,13 @@ def as_scores(
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
     n = len(array)
-    labels = None if clusters is None else _labels("clusters", clusters, n)
+    labels = None if clusters is None else _checked_labels("clusters", clusters, n)
     if crossed is not None:
         if labels is not None:
             raise ValueError("`crossed` has both ways of clustering: leave `clusters` out")
         if not isinstance(crossed, (tuple, list)) or len(crossed) != 2:
             raise ValueError("`crossed` takes two sets of labels: crossed=(a, b)")
-        labels = tuple(map(CROSS.join, zip(*(_labels("crossed", way, n) for way in crossed), strict=True)))
+        labels = tuple(map(CROSS.join, zip(*(_checked_labels("crossed", way, n) for way in crossed), strict=True)))
     holes = np.isnan(array)
     if missing not in ("drop", "zero"):
         raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing. Use 'drop' or 'zero'")
@@ -660,7 +660,7 @@ def _numbered_questions(n: int) -> Questions:
     return Questions(tuple(map(str, range(n))))
 
 
-def _labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
+def _checked_labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
     """Convert cluster labels to n texts. Refuse a single value, a wrong length or a missing label."""
     if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
         hint = ". Did you mean `level`?" if isinstance(labels, float) else ""

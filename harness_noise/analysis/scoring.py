@@ -94,12 +94,12 @@ def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Chec
     asked = [pair for pair in pairs if texts[pair.a].usable and texts[pair.b].usable and len(pair.rows_a)]
     differ = {id(pair): _scores_differ(parts[pair.a], parts[pair.b], pair) for pair in asked}
     asked = [pair for pair in asked if differ[id(pair)].any()]
-    _read(texts, ((pair, _spread_places(len(pair.rows_a), _FIRST)) for pair in asked))
+    _read_answer_texts(texts, ((pair, _spread_places(len(pair.rows_a), _FIRST)) for pair in asked))
     asked = [pair for pair in asked if texts[pair.a].any and texts[pair.b].any]
     probes = {id(pair): _probed(differ[id(pair)]) for pair in asked}
-    _read(texts, ((pair, probes[id(pair)]) for pair in asked))
+    _read_answer_texts(texts, ((pair, probes[id(pair)]) for pair in asked))
     asked = [pair for pair in asked if _count_equal(texts, pair, probes[id(pair)])[1]]
-    _read(texts, ((pair, np.arange(len(pair.rows_a))) for pair in asked))
+    _read_answer_texts(texts, ((pair, np.arange(len(pair.rows_a))) for pair in asked))
     found = {id(pair): _check_of_pair(texts, pair) for pair in asked}
     return [found.get(id(pair), Checked()) for pair in pairs]
 
@@ -194,7 +194,7 @@ class _Texts:
         self.known[wanted] = True
 
 
-def _read(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) -> None:
+def _read_answer_texts(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) -> None:
     """Read the answer texts that several pairs of runs need on these questions, each run's log once."""
     rows: dict[int, list[IntArray]] = {}
     for pair, places in wanted:
@@ -204,7 +204,7 @@ def _read(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) ->
         texts[run].read(np.concatenate(each))
 
 
-def _sides(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tuple[HashArray, FloatArray]]:
+def _hashes_and_scores(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tuple[HashArray, FloatArray]]:
     """Return (text hashes, scores), both (m, K), of A and of B on these questions. Hash 0 if unscored."""
     out = []
     for run, rows in ((pair.a, pair.rows_a[places]), (pair.b, pair.rows_b[places])):
@@ -215,7 +215,7 @@ def _sides(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> list[tupl
 
 def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tuple[int, int, float]:
     """Count answers of equal text, and those scored differently. Also return Σ (a − b)²/2 of the latter."""
-    (text_a, a), (text_b, b) = _sides(texts, pair, places)
+    (text_a, a), (text_b, b) = _hashes_and_scores(texts, pair, places)
     if a.shape == b.shape:
         equal = (text_a == text_b) & (text_a != 0)
         apart = equal & _differ_beyond_rounding(a, b)
@@ -234,7 +234,7 @@ def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
     every = np.arange(len(pair.rows_a))
     n_equal, n_differ, squares = _count_equal(texts, pair, every)
     judged = any(texts[run].part.judged for run in (pair.a, pair.b))
-    if not (judged or any(_in_two_ways(*side) for side in _sides(texts, pair, every))):
+    if not (judged or any(_scored_in_two_ways(*side) for side in _hashes_and_scores(texts, pair, every))):
         return Checked(EqualAnswers(n_equal=n_equal, n_differ=n_differ))
     return Checked(
         judge=JudgeFlips(
@@ -248,7 +248,7 @@ def _check_of_pair(texts: Sequence[_Texts], pair: Shared) -> Checked:
     )
 
 
-def _in_two_ways(texts: HashArray, values: FloatArray) -> bool:
+def _scored_in_two_ways(texts: HashArray, values: FloatArray) -> bool:
     """Return True if one run scored the same text on the same question in two different ways."""
     order = np.argsort(texts, axis=1, kind="stable")
     texts, values = np.take_along_axis(texts, order, axis=1), np.take_along_axis(values, order, axis=1)

@@ -110,9 +110,11 @@ def analyze(
     from ..analysis.mean import analyze_runs
     from ..analysis.overall import overall_estimates, unknown_weights
 
-    given: list[Any] = [run] if _number(run) is not None else listed(run)
+    given: list[Any] = [run] if _score_or_count(run) is not None else listed(run)
     by, whole = names(by), listed(complete)
-    sources = [_counted(count) if isinstance(count := _number(source), tuple) else source for source in given]
+    sources = [
+        _run_of_count(count) if isinstance(count := _score_or_count(source), tuple) else source for source in given
+    ]
     own = {"by": by, "complete": whole}
     request = Request.of("analyze", settings, choices, own, sources=[*sources, *whole], fields=by)
     request.check_measures(complete=whole)
@@ -202,9 +204,9 @@ def compare(
     """
     stopping = None if looks is None else module_of("looks")
     by, models = names(by), names(models)
-    sides: list[Any] = [[x] if _number(x) is not None else listed(x) for x in ((a,) if b is None else (a, b))]
+    sides: list[Any] = [[x] if _score_or_count(x) is not None else listed(x) for x in ((a,) if b is None else (a, b))]
     sources, whole = [source for side in sides for source in side], listed(complete)
-    numbers, base = [_number(source) for source in sources], [] if against is None else listed(against)
+    numbers, base = [_score_or_count(source) for source in sources], [] if against is None else listed(against)
     check_count("questions", questions, least=0)
     extras = {"questions": questions or None, "by_question": by_question}
     own: dict[str, Any] = extras | {"by": by, "looks": looks, "against": base, "complete": whole}
@@ -221,16 +223,16 @@ def compare(
         check_obeyed("unpaired", extras)
     request.check_measures(complete=whole, looks=looks)
     if form == "published":
-        result = _of_published(sources[0], numbers[1], answers_b, n, request)
+        result = _compare_with_published(sources[0], numbers[1], answers_b, n, request)
     elif form != "compare":
-        result = _of_numbers(numbers, models, profile, request)
+        result = _compare_numbers(numbers, models, profile, request)
     else:
         known = request.complete(whole)
         pairs = request.pair(sides, models, base)
         each = {id(run): run for pair in pairs for run in pair}
         prepared = dict(zip(each, request.prepared([*each.values()]), strict=True))
         pairs = [(prepared[id(first)], prepared[id(second)]) for first, second in pairs]
-        result = _of_pairs(pairs, known, request.settings, by, questions)
+        result = _compare_pairs(pairs, known, request.settings, by, questions)
         if stopping is not None:
             result = stopping.looked(result, pairs, known, request.settings, looks)
         if by_question:
@@ -244,7 +246,7 @@ def compare(
     return result
 
 
-def _of_pairs(
+def _compare_pairs(
     pairs: list[tuple[Run, Run]], known: list[Run], settings: Settings, by: Sequence[str], questions: int
 ) -> Comparison:
     """Compare all pairs (A, B), with slices, and with estimates for the whole benchmark from complete runs."""
@@ -263,7 +265,7 @@ def _of_pairs(
     return result
 
 
-def _number(side: object) -> Number | None:
+def _score_or_count(side: object) -> Number | None:
     """Return a bare score as a float, or a count as (right answers, questions), None for anything else."""
     if isinstance(side, Real):
         return float(side)
@@ -277,7 +279,7 @@ def _number(side: object) -> Number | None:
 _MOST_COUNTED = 1_000_000
 
 
-def _counted(count: tuple[int, int]) -> Run:
+def _run_of_count(count: tuple[int, int]) -> Run:
     """Return a run of 1s and 0s that stands for a count of right answers out of n questions.
 
     Raises:
@@ -294,7 +296,7 @@ def _counted(count: tuple[int, int]) -> Run:
     return Run(f"{right} of {n}", f"{right}/{n}", "counts", scores=(scores,))
 
 
-def _of_published(
+def _compare_with_published(
     source: Source, value: Number | None, answers: float | None, n: int | None, request: Request
 ) -> Comparison:
     """Return A − B of a run and a published number, on the same questions or on n others."""
@@ -309,7 +311,7 @@ def _of_published(
     return compare_number(run, number, request.settings)
 
 
-def _of_numbers(
+def _compare_numbers(
     numbers: Sequence[Number | None], models: Sequence[str], profile: str | Path | None, request: Request
 ) -> Comparison:
     """Return A − B of two counts by Fisher's exact test, or of two bare scores by a stored noise profile.

@@ -75,10 +75,10 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 def _sides(runs: tuple[str, ...]) -> list[Any]:
     """Convert the command's words: counts (74/100) and bare numbers (0.655) to numbers, paths unchanged."""
     counted = list(map(options.counts, runs))
-    return counted if all(isinstance(side, tuple) for side in counted) else list(map(_side, runs))
+    return counted if all(isinstance(side, tuple) for side in counted) else list(map(_number_or_path, runs))
 
 
-def _side(text: str) -> str | float:
+def _number_or_path(text: str) -> str | float:
     """Convert a word to a float (71% to 0.71), but leave it a text if it is no number or a file has that name."""
     with suppress(ValueError):
         value = float(text.removesuffix("%"))

@@ -84,10 +84,10 @@ def _shown(named: Parameter) -> str:
         return str(named)
     if named.value in (None, "True"):
         return flag
-    return " ".join(f"{flag} {_plain(value)}" for value in _each(named.value))
+    return " ".join(f"{flag} {_as_command_line(value)}" for value in _list_items(named.value))
 
 
-def _each(value: str) -> list[str]:
+def _list_items(value: str) -> list[str]:
     """Return the items of a text that is a Python list, else the text as the only item."""
     from ast import literal_eval
 
@@ -98,7 +98,7 @@ def _each(value: str) -> list[str]:
     return [repr(item) for item in literal] if isinstance(literal, list) else [value]
 
 
-def _plain(value: str) -> str:
+def _as_command_line(value: str) -> str:
     """Convert a Python value's text to command-line form: ('LOW', 'HIGH') to LOW,HIGH, {'a': 'b c'} to a="b c"."""
     from ast import literal_eval
 

@@ -54,12 +54,12 @@ class Output(click.Path):
             self.fail(f"{value} is a URL, and results are written to local files. Copy them afterwards.", param, ctx)
         path = Path(str(super().convert(value, param, ctx)))
         typed = ctx.find_root().obj if ctx else None
-        if path.is_file() and typed and (why := _given_as(path, typed)):
+        if path.is_file() and typed and (why := _clash_with_words(path, typed)):
             self.fail(f"{path} is {why}, and no input is ever overwritten: write to another file.", param, ctx)
         return path
 
 
-def _given_as(path: Path, typed: Sequence[str]) -> str:
+def _clash_with_words(path: Path, typed: Sequence[str]) -> str:
     """Return why an output path would overwrite something named on the command line, "" if it does not."""
     # a word may be joined to its option: --html=FILE, -oFILE
     texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
@@ -435,7 +435,7 @@ def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a command's options to keyword arguments for the library, without those about printing."""
     chosen = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in chosen:
-        pairs = [pair for text in chosen["columns"] for pair in _pairs(text)]
+        pairs = [pair for text in chosen["columns"] for pair in _split_pairs(text)]
         chosen["columns"] = mapping(pairs, "--columns") or None
     if "groups" in chosen:
         chosen["groups"] = mapping(chosen["groups"], "--group")
@@ -447,7 +447,7 @@ def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
 _TEMPLATE = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
-def _pairs(text: str) -> list[str]:
+def _split_pairs(text: str) -> list[str]:
     """Split a text at commas into NAME=VALUE pairs, but not at commas inside names or templates."""
     templates = _TEMPLATE.findall(text)
     parts = re.split(",(?=[^,=]*=)", _TEMPLATE.sub("\x00", text))

@@ -31,7 +31,7 @@ def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | Non
     if len(parts) == 1:
         return parts[0].clusters, spec if parts[0].clusters is not None else None
     named = any(part.clusters is not None for part in parts)
-    shared = _shared(parts)
+    shared = _texts_in_other_tasks(parts)
     if not named and shared is None:
         return None, None
     labels = _by_label(parts)
@@ -57,7 +57,7 @@ def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _words(questions: Questions) -> Sequence[str] | None:
+def _text_keys(questions: Questions) -> Sequence[str] | None:
     """Return for each question a string that is equal in any task with the same question text. None if unknown."""
     if questions.kind in CONTENT_KEYS:
         return questions.keys
@@ -69,9 +69,9 @@ def _words(questions: Questions) -> Sequence[str] | None:
     return questions.keys if several > _WORDS * len(questions) else None
 
 
-def _shared(parts: Sequence[OnQuestions]) -> list[str | None] | None:
+def _texts_in_other_tasks(parts: Sequence[OnQuestions]) -> list[str | None] | None:
     """Return for each question its text if another task has it too, else None. One None if no text is shared."""
-    words = [_words(part.questions) for part in parts]
+    words = [_text_keys(part.questions) for part in parts]
     seen: set[str] = set()
     twice: set[str] = set()
     for each in words:

@@ -121,7 +121,7 @@ class MetricAnswers:
             out.append(label)
         return out
 
-    def _kept(self, where: object, labels: Sequence[Repeat]) -> list[int]:
+    def _kept_answers(self, where: object, labels: Sequence[Repeat]) -> list[int]:
         """Return the index numbers of the answers that do not repeat an earlier one. Refuse contradictions.
 
         Raises:
@@ -165,7 +165,7 @@ class MetricAnswers:
             shared, columns = len(order), np.array([order[label] for label in labels])
             names = None if self.levels or None in self.repeats else tuple(map(str, order))
             if not np.diff(np.sort(places * shared + columns)).all():  # a question has a label twice
-                kept = self._kept(where, labels)
+                kept = self._kept_answers(where, labels)
                 self.twice += len(labels) - len(kept)
                 self.take(kept)
                 places, columns = places[kept], columns[kept]
@@ -434,7 +434,9 @@ class Answers:
         rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
         for line, row in enumerate(rows, 1):
             doc, score = {str(name): value for name, value in row.items()}, row["score"]
-            question, task, metric, scorer, repeat = (_name_in(name, doc, f"{where}, row {line}") for name in _NAMES)
+            question, task, metric, scorer, repeat = (
+                _cell_as_name(name, doc, f"{where}, row {line}") for name in _NAMES
+            )
             if question is None:
                 raise InputError(f"{where}, row {line}: no question")
             value = score
@@ -624,7 +626,7 @@ _NAMES = ("question", "task", "metric", "scorer", "repeat")
 """The columns of a frame that name something."""
 
 
-def _name_in(column: str, doc: Doc, where: str) -> str | None:
+def _cell_as_name(column: str, doc: Doc, where: str) -> str | None:
     """Return a document's cell as a name: 1.0 becomes "1", an empty cell None. Refuse inexact floats."""
     value = doc.get(column)
     if is_rounded(value):

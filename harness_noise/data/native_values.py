@@ -195,18 +195,20 @@ def _on_one_range(runs: Sequence[Run]) -> list[Run]:
     ends: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for run in runs:
         for part in run.scores:
-            ends.setdefault(part.key, []).append(_ends(part))
+            ends.setdefault(part.key, []).append(_score_limits(part))
     shares = {key for key, each in ends.items() if 0 <= min(x for x, _ in each) < max(x for _, x in each) <= 1}
     if not shares:
         return list(runs)
 
     def ranged(part: Scores) -> Scores:
-        return replace(part, bounds=(0.0, 1.0)) if part.key in shares and _ends(part) in ((0, 0), (1, 1)) else part
+        return (
+            replace(part, bounds=(0.0, 1.0)) if part.key in shares and _score_limits(part) in ((0, 0), (1, 1)) else part
+        )
 
     return [replace(run, scores=tuple(map(ranged, run.scores))) for run in runs]
 
 
-def _ends(part: Scores) -> tuple[float, float]:
+def _score_limits(part: Scores) -> tuple[float, float]:
     """Return the lowest and highest score. (−∞, ∞) if the range is declared, or if nothing is scored."""
     if part.bounds is not None or part.corrected is not None or not part.values.size:
         return -np.inf, np.inf

@@ -79,7 +79,7 @@ class AnswerPlaces:
 
     @property
     def repeats(self) -> int:
-        """Number of columns K of the table."""
+        """Number K of columns in the table of answers: the most answers to one question."""
         return self.shape[1]
 
     @property

@@ -101,13 +101,13 @@ class _State:
     """Simpson weight times density at each."""
 
     def crossing_probability(self, information: float, drift: float, b: float) -> float:
-        """Return P(z ≥ b at the next look) if no look has stopped yet. `drift` is E z / √information."""
+        """Return P(z ≥ b at the next interim look) if no look has stopped yet. `drift` is E z / √information."""
         step = information - self.information
         reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
         return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
 
     def next(self, information: float, drift: float, b: float, inner: float = 0.0) -> _State:
-        """Return the distribution of z after the next look, for runs that go on as inner ≤ |z| < b."""
+        """Return the distribution of z after the next interim look, for runs that go on as inner ≤ |z| < b."""
         step = information - self.information
         z, weight = _grid(drift * math.sqrt(information), -b, b)
         if inner > 0:
@@ -118,7 +118,7 @@ class _State:
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
     def boundary(self, information: float, p: float) -> float:
-        """Return the b with P(z ≥ b at the next look) = p under the null, if no earlier look stopped."""
+        """Return the b with P(z ≥ b at the next interim look) = p under the null, if no earlier look stopped."""
         target = max(p, 1e-300)
         if self.crossing_probability(information, 0.0, 0.0) <= target:
             return 0.0
@@ -162,7 +162,7 @@ def critical_values(
     gamma: float = GAMMA,
     info: Sequence[float] | None = None,
 ) -> tuple[float, ...]:
-    """Return the |z| at which to stop at each look, α/2 per side, for looks at these fractions [Lan; Armitage].
+    """Return the |z| at which to stop at each interim look, α/2 per side, for looks at these fractions [Lan; Armitage].
 
     Args:
         fractions: of the whole information, rising, in (0, 1].
@@ -199,7 +199,7 @@ def _path(
 
 
 def predictive_power(z: float, fraction: float, critical: float, within: float | None = None) -> float:
-    """Return the probability that the complete data will be significant, given z at a look [Spiegelhalter].
+    """Return the probability that the complete data will be significant, given z at an interim look [Spiegelhalter].
 
     The z of all is normal with mean z/√t and variance (1 − t)/t.
 
@@ -219,7 +219,7 @@ def predictive_power(z: float, fraction: float, critical: float, within: float |
 def futility_bounds(
     info: Sequence[float], fractions: Sequence[float], bounds: Sequence[float], drift: float, beta: float
 ) -> tuple[float, ...]:
-    """Return the |z| at each look below which a run may stop as hopeless, for a planned effect [Lan; Jennison].
+    """Return the |z| at each interim look below which a run may stop as hopeless, for a planned effect [Lan; Jennison].
 
     Under the effect so much of `beta` is spent as Hwang–Shih–DeCani's family allows. The critical values stay as they
     are: to go on against the rule costs no error of type I.
@@ -248,7 +248,7 @@ def futility_bounds(
 
 
 def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> FloatArray:
-    """Return (L,) probabilities that z first crosses the upper boundary at look 1, …, L.
+    """Return (L,) probabilities that z first crosses the upper boundary at interim look 1, …, L.
 
     Args:
         fractions: information at each look; z there has mean drift · √information.
@@ -336,7 +336,7 @@ def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatAr
 
 @lru_cache(maxsize=1024)
 def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
-    """Return the critical |z| of a two-sided confidence sequence for looks at these fractions of the data.
+    """Return the critical |z| of a two-sided confidence sequence for interim looks at these fractions of the data.
 
     A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
     end there.
@@ -360,12 +360,12 @@ def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) 
 
 
 def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
-    """Return the mean of z at the last look at which all looks together stop with this probability."""
+    """Return the mean of z at the last interim look at which all looks together stop with this probability."""
     return find_root(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
 
 
 def expected_fraction(fractions: Sequence[float], bounds: Sequence[float], drift: float) -> float:
-    """Return the expected fraction of the data at which a run with these looks stops."""
+    """Return the expected fraction of the data at which a run with these interim looks stops."""
     stops = exits_above(fractions, bounds, drift) + exits_above(fractions, bounds, -drift)
     stops[-1] = 1 - float(stops[:-1].sum())
     return float(stops @ np.asarray(fractions, dtype=np.float64))

@@ -44,7 +44,7 @@ def first_answers(run: Run) -> Run:
     if not several:
         return run
     tasks = {part.task: part.stops_on for part in several if part.stops_on}
-    notes = [_said(run.model, task, stops, several) for task, stops in tasks.items()]
+    notes = [_first_answers_note(run.model, task, stops, several) for task, stops in tasks.items()]
     return replace(
         run,
         scores=tuple(map(first_of, run.scores)),
@@ -54,7 +54,7 @@ def first_answers(run: Run) -> Run:
     )
 
 
-def _said(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
+def _first_answers_note(model: str, task: str, stops: How, parts: list[Scores]) -> Note:
     """Return the note that a task's row uses only first answers, as repeats stopped at a success or failure."""
     K = max(part.values.shape[1] for part in parts if part.task == task)
     name = ", ".join(filter(None, (model, task)))

@@ -117,7 +117,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             return list(runs)
         owners[key] = counting
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
-    notes = merge_notes(*(run.notes for run in kept), _said(owners, having))
+    notes = merge_notes(*(run.notes for run in kept), _joining_notes(owners, having))
     if len(kept) == 1:
         return [replace(kept[0], notes=notes)]
     where = _common([run.path for run in kept], place)
@@ -206,7 +206,9 @@ def _same_questions(first: Run, second: Run, task: str) -> bool:
         return True
 
 
-def _said(owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]) -> list[Note]:
+def _joining_notes(
+    owners: Mapping[tuple[str, str], Run], having: Mapping[tuple[str, str], Sequence[Run]]
+) -> list[Note]:
     """Return notes that name the tasks read from one run although other runs have them too."""
     alike: dict[tuple[Run, ...], list[str]] = {}
     for key, runs in having.items():
@@ -239,13 +241,13 @@ def _common(paths: Sequence[str], place: object) -> str:
 
 def select(run: Run, options: ReadOptions) -> Run:
     """Return the run reduced to the tasks, metrics and scorers that the options name (globs). Error if none."""
-    run = replace(run, scores=tuple(_called(part, options.metrics) for part in run.scores))
+    run = replace(run, scores=tuple(_renamed(part, options.metrics) for part in run.scores))
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
     for option, wanted in (("tasks", options.tasks), ("metrics", options.metrics), ("scorers", options.scorers)):
         # measures belong to the answers, whatever scored them; `measured` has chosen which
         named = kept if option == "tasks" else [row for row in kept if getattr(row, "unit", None) is None]
-        names = {id(row): _name(row, option) for row in named}
+        names = {id(row): _filtered_name(row, option) for row in named}
         have = list(dict.fromkeys(names.values()))
         if not wanted or not have:
             continue
@@ -257,7 +259,7 @@ def select(run: Run, options: ReadOptions) -> Run:
             notes += (Note("not_there", str(absent)),)
         meant = {name for name in have if any(is_meant(name, other) for other in wanted)}
         kept = [row for row in kept if names.get(id(row)) in {*meant, None}]
-    chosen, tasks = {id(row) for row in kept}, {_name(row, "tasks") for row in kept}
+    chosen, tasks = {id(row) for row in kept}, {_filtered_name(row, "tasks") for row in kept}
 
     def those(rows: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(row for row in rows if id(row) in chosen)
@@ -322,7 +324,7 @@ def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
         check_tasks(ClusterSpec.parse(UserSpec(cluster)), (task for run in runs for task in tasks_of(run)))
 
 
-def _called(part: Scores, wanted: Sequence[str]) -> Scores:
+def _renamed(part: Scores, wanted: Sequence[str]) -> Scores:
     """Return the scores renamed to the wanted metric, if that is one of the names they may have."""
     names = (part.metric, *(part.names or ()))
     called = next((name for name in names if any(is_meant(name, pattern) for pattern in wanted)), part.metric)
@@ -334,7 +336,7 @@ def is_meant(name: str, wanted: str) -> bool:
     return name == wanted or fnmatchcase(name, wanted)
 
 
-def _name(row: Any, option: str) -> str:
+def _filtered_name(row: Any, option: str) -> str:
     """Return an item's task, metric or scorer, which the option `tasks`, `metrics` or `scorers` filters by."""
     return str(row.name if option == "tasks" and isinstance(row, Group) else getattr(row, option[:-1]))
 

@@ -104,7 +104,7 @@ def measured(run: Run, options: ReadOptions) -> Run:
     rows: list[Scores] = []
     lacking: list[str] = []
     for name in options.measures:
-        named = list(scores) if name == SCORE else _rows(name, scores, options) or _called(name, ready)
+        named = list(scores) if name == SCORE else _measure_scores(name, scores, options) or _called(name, ready)
         rows += named
         if not named and not (name == SCORE and (run.corpus or run.skipped)):
             lacking.append(name)
@@ -121,7 +121,7 @@ def _called(name: str, parts: Sequence[Scores]) -> list[Scores]:
     return [part for part in parts if part.metric == name.removesuffix(HIGHER)]
 
 
-def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Scores]:
+def _measure_scores(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Scores]:
     """Return the scores of one measure on every task. [] if no answer has it."""
     plain = name.removesuffix(HIGHER)
     higher = name.endswith(HIGHER)

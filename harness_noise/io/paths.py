@@ -54,7 +54,9 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
     else:
         has_names = any(name is not None for name in frame.index.names)
         named = frame.reset_index(allow_duplicates=True) if has_names else frame
-        columns = [(name, _cells(each.astype(object).where(each.notna(), None))) for name, each in named.items()]
+        columns = [
+            (name, _cells_as_list(each.astype(object).where(each.notna(), None))) for name, each in named.items()
+        ]
     out = {str(name): cells for name, cells in columns}
     if len(out) < len(columns):
         names = [str(name) for name, _ in columns]
@@ -66,7 +68,7 @@ def columns_of(frame: Any) -> dict[str, list[Any]]:
 _SIMPLE = {str, int, float, bool, type(None)}
 
 
-def _cells(column: Any) -> list[Any]:
+def _cells_as_list(column: Any) -> list[Any]:
     """Return a column's cells as a list, with NumPy arrays in them turned into lists."""
     cells: list[Any] = column.tolist()
     return cells if {*map(type, cells)} <= _SIMPLE else list(map(_without_arrays, cells))
@@ -254,14 +256,14 @@ def loads(data: bytes) -> Any:
         decode, encode = codec
         try:
             value = decode(data)
-            if _is_all(encode(value), data):
+            if _nothing_lost(encode(value), data):
                 return value
         except (ValueError, TypeError):  # NaN, half a surrogate, deep nesting, or no JSON
             pass
     return json.loads(data, object_pairs_hook=once)
 
 
-def _is_all(again: bytes, data: bytes) -> bool:
+def _nothing_lost(again: bytes, data: bytes) -> bool:
     """Return True if re-encoded JSON shows no loss: no doubled name dropped, no large integer made a float.
 
     A name that stood twice has lost a colon. A whole number beyond 64 bits has become a float, and got a point.

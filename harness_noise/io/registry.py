@@ -150,7 +150,7 @@ def _recognised(path: Path) -> list[str]:
         raise InputError(
             f"{path}: a pipe or a device, not a file or a folder. Of these `/dev/stdin` and `<(…)` are read"
         )
-    elif not _is_open(path):
+    elif not _may_be_listed(path):
         raise closed_folders(path)[0]
     for name, adapter in _loaded().items():
         if adapter.sniff(path):
@@ -197,7 +197,7 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
     path = cast("PathInput", path)
     with inside(resolve_path(path), follow=options.follow_links) as place:
         claims = _claims(path)
-        (answers,) = _gathered([claims], single, one_by_one)
+        (answers,) = _read_units([claims], single, one_by_one)
         answers += _passed_over(path, claims)
     runs = usable(answers, path, strict=options.strict)
     if not runs:
@@ -286,12 +286,12 @@ def _joined(
 ) -> list[Run | InputError]:
     try:
         runs = adapter.join(path, parts, options)
-        return [run if isinstance(run, InputError) else _shown(check_native(run)) for run in runs]
+        return [run if isinstance(run, InputError) else _without_password(check_native(run)) for run in runs]
     except FaultyScoresError as error:
         return [_faulty(adapter, path, error)]
 
 
-def _shown(run: Run) -> Run:
+def _without_password(run: Run) -> Run:
     """Return the run with passwords removed from its name, if it is a URL. Its `path` keeps them."""
     return replace(run, name=without_secrets(run.name)) if is_url(run.name) else run
 
@@ -352,7 +352,7 @@ def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Pa
             continue
         if not is_inside(child) or not exists(child) or (not is_url(child) and is_special(child)):
             continue
-        if child.is_dir() and not _is_open(child):
+        if child.is_dir() and not _may_be_listed(child):
             continue
         if adapter.sniff(child):
             first = next(name for name, other in _loaded().items() if other.sniff(child))
@@ -362,7 +362,7 @@ def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Pa
     return places
 
 
-def _is_open(folder: Path) -> bool:
+def _may_be_listed(folder: Path) -> bool:
     """Return True if a folder may be listed. Always True for a URL."""
     return is_url(folder) or os.access(folder, os.R_OK | os.X_OK)
 
@@ -438,10 +438,10 @@ def read_what_can_be(
     single = _of_each_file(options)
     left_out: dict[str, None] = {}
     claims = [_attempt(_claims_of, path, options, left_out) for path in paths]
-    answers = _gathered(claims, single, read_units)
+    answers = _read_units(claims, single, read_units)
     broken = [i for i, answer in enumerate(answers) if any(isinstance(run, InputError) for run in answer)]
     beside = [_other_places_at(paths[i], claims[i], options) for i in broken]
-    for i, rest in zip(broken, _gathered(beside, single, read_units), strict=True):
+    for i, rest in zip(broken, _read_units(beside, single, read_units), strict=True):
         answers[i] += rest
     out: list[Run | InputError] = []
     for path, claim, answer in zip(paths, claims, answers, strict=True):
@@ -482,7 +482,7 @@ def _claims(path: PathInput) -> Claims:
     own = _attempt(_recognised, where)
     recognised = {where: own}
     if isinstance(own, InputError) or own == [LAST]:
-        local = not is_url(where) and exists(where) and where.is_dir() and _is_open(where)
+        local = not is_url(where) and exists(where) and where.is_dir() and _may_be_listed(where)
         linked = sorted(filter(_is_linked_folder, where.iterdir())) if local else []
         recognised |= {child: _attempt(_recognised, child) for child in linked}
     claims = [(place, names) for place, names in recognised.items() if not isinstance(names, InputError)]
@@ -514,7 +514,7 @@ def _units(name: str, path: Path) -> list[ReadUnit]:
     return [ReadUnit(name, part, place) for part in _in_parts(load(name)).parts(path)]
 
 
-def _gathered(
+def _read_units(
     claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
 ) -> list[list[Run | InputError]]:
     """Read all claimed units, and return for each path its runs and errors."""

@@ -36,7 +36,7 @@ def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weigh
     path = resolve_path(given)
     if not exists(path) or not path.is_file():
         raise InputError(f"weights {given}: not one of {', '.join(WEIGHTS)}, and no such file")
-    return _rows(str(given), _lines(path, given))
+    return _weight_rows(str(given), _csv_reader(path, given))
 
 
 def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance | None:
@@ -56,10 +56,10 @@ def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance 
     path = resolve_path(cast("PathInput", given))
     if not exists(path) or not path.is_file():
         raise InputError(f"chance {given}: not auto, not a number below 1, and no such file")
-    return cast("Chance", _rows(str(given), _lines(path, given), "chance", {("task", "chance"): ("task",)}))
+    return cast("Chance", _weight_rows(str(given), _csv_reader(path, given), "chance", {("task", "chance"): ("task",)}))
 
 
-def _lines(path: Path, given: object) -> csv.DictReader[str]:
+def _csv_reader(path: Path, given: object) -> csv.DictReader[str]:
     """Read a CSV file and return a reader of its rows. Refuse what is not UTF-8 text.
 
     Raises:
@@ -79,7 +79,7 @@ def _lines(path: Path, given: object) -> csv.DictReader[str]:
     return csv.DictReader(io.StringIO(text, newline=""))
 
 
-def _rows(
+def _weight_rows(
     where: str,
     lines: csv.DictReader[str],
     what: str = "weight",
@@ -101,7 +101,7 @@ def _rows(
             f"{', '.join(have) or 'none'}"
         )
     out: dict[tuple[str, ...], float] = {}
-    for number, line in _read(lines, where):
+    for number, line in _csv_rows(lines, where):
         cells = {str(key).strip().lower(): str(cell or "").strip() for key, cell in line.items() if key is not None}
         at = f"{where}, line {number}"
         named = tuple(cells[name] for name in forms[columns])
@@ -118,7 +118,7 @@ def _rows(
     return tuple(rows)
 
 
-def _read(lines: csv.DictReader[str], where: str) -> Iterator[tuple[int, dict[str | Any, str | Any]]]:
+def _csv_rows(lines: csv.DictReader[str], where: str) -> Iterator[tuple[int, dict[str | Any, str | Any]]]:
     """Yield (line number, row) of a CSV file. A broken line raises an error that names it."""
     try:
         for row in lines:

@@ -74,7 +74,7 @@ def plot(table: Result) -> str:
     return canvas.svg(drawn[0])
 
 
-def _sides(a: str, b: str, higher_is_better: bool | None) -> tuple[str, str]:
+def _better_sides(a: str, b: str, higher_is_better: bool | None) -> tuple[str, str]:
     """Return the texts below and above 0 on an axis of A − B: which model is better there."""
     left, right = fmt.cut_apart(*((a, b) if higher_is_better is False else (b, a)), 18)
     return f"{left} better", f"{right} better"
@@ -109,7 +109,7 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         sides, what = None, "means"
         if isinstance(first, Difference):
             a, b = ("A", "B") if models else fmt.names_of(first)
-            sides, what = _sides(a, b, first.higher_is_better), "differences"
+            sides, what = _better_sides(a, b, first.higher_is_better), "differences"
         more = f" (the first {ROWS} of {len(on_scale)})" if len(on_scale) > ROWS else ""
         alt = f"{len(drawn)} {what}{more}, {fmt.level_of(on_scale)} intervals" if len(on_scale) > 1 else drawn[0].title
         if sides and len(on_scale) > 1:
@@ -141,7 +141,7 @@ def slices(
         alt += f" with their intervals, {differing} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
-    sides = _sides("A", "B", whole.higher_is_better) if compared else None
+    sides = _better_sides("A", "B", whole.higher_is_better) if compared else None
     return forest(picture, title, alt, rows, name(label, 40), sides=sides, margin=margin, scale=fmt.scale_of(whole))
 
 
@@ -200,7 +200,7 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference
         title = f"{name(label, 40)}: A − B = {found}, {counted(sizes[k], 'question')}"
         ends = (None, None) if se is None else (mean - se, mean + se)
         rows.append(Row(label, ends[0], mean, ends[1], title, _COLOUR[int(ahead[k])]))
-    sides, scale = _sides("A", "B", sign > 0), fmt.scale_of(row)
+    sides, scale = _better_sides("A", "B", sign > 0), fmt.scale_of(row)
     return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster ± SE", sides=sides, scale=scale)
 
 

@@ -264,7 +264,7 @@ def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> l
     out = []
     for _, i, row, slices in sorted(candidates[:DETAILS], key=lambda candidate: candidate[1]):
         key, answers = f"row-{i}", by.get(_key(row))
-        pictures = _inside(key, row, slices, answers, table.settings.get("margin"))
+        pictures = _row_pictures(key, row, slices, answers, table.settings.get("margin"))
         cards = [flip for flip in shown if (flip.answers_a or flip.answers_b) and _key(flip) == _key(row)]
         flips = [answers.flip(k) for k in answers.most_flipped(FLIPS)] if answers is not None and not cards else []
         heading = _flipped(len(flips or cards), answers)
@@ -292,7 +292,7 @@ def _detail_title(row: Any, table: Analysis | Comparison) -> str:
     return f"{fmt.models_of(row)}, {fmt.what_of(row)}" if several else fmt.what_of(row)
 
 
-def _inside(
+def _row_pictures(
     key: str, row: Any, slices: Sequence[Any], answers: ByQuestion | None, margin: float | None
 ) -> list[Picture]:
     """Return a row's pictures of slices, clusters and questions, for those that are known."""

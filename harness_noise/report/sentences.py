@@ -122,9 +122,9 @@ def _estimate_sentence(row: Estimate) -> str:
         where = f"{fmt.on_task(row)} ({fmt.metric_name(row.metric, row.scorer)})"
         if row.mean is None:
             return f"{model} has no {'score' if row.unit is None else 'value'}{where}."
-        return f"{model} {_has(row)} {fmt.mean_of(row, row.mean)}{where}, without an error bar."
+        return f"{model} {_mean_verb(row)} {fmt.mean_of(row, row.mean)}{where}, without an error bar."
     kind = f"± clustered standard error, {fmt.estimator_name(row.estimator)}" if row.cluster else "± standard error"
-    parts = [_reported(row, f"{model} {_has(row)}", kind if row.se else "", fmt.mean_interval_name(row))]
+    parts = [_reported(row, f"{model} {_mean_verb(row)}", kind if row.se else "", fmt.mean_interval_name(row))]
     if row.se_data is not None:
         data = "" if (shown := fmt.data_noise(row)) == fmt.MISSING else f"data {shown}, "
         parts.append(
@@ -145,7 +145,7 @@ def gap_words(row: Estimate) -> str:
     )
 
 
-def _has(row: Estimate) -> str:
+def _mean_verb(row: Estimate) -> str:
     """Return the verb to put before a mean: "scores", or "has a mean of" for costs and tokens."""
     return "scores" if row.unit is None else "has a ratio of" if "/" in row.metric else "has a mean of"
 
@@ -179,12 +179,12 @@ def _difference_sentence(row: Difference) -> str:
         )
     if _equivalent(row):
         ends = _interval_shown(row)
-        shown = "" if ends is None else f"; {fmt.percent(2 * row.level - 1)} CI {_between(row, ends)}"
+        shown = "" if ends is None else f"; {fmt.percent(2 * row.level - 1)} CI {_interval_text(row, ends)}"
         return f"{text}: {fmt.verdict_words(row)} ({TWO_ONE_SIDED.format(fmt.percent(1 - row.level))}{shown})."
     return f"{text}: {winner} is better." if winner else f"{text}: {fmt.verdict_words(row)}."
 
 
-def _between(row: Difference, ends: tuple[float, float, str]) -> str:
+def _interval_text(row: Difference, ends: tuple[float, float, str]) -> str:
     """Return the ends of a difference's interval as text, "[−0.04, 0.19]"."""
     return f"[{', '.join(fmt.shown(row, end) for end in ends[:2])}]"
 
@@ -217,7 +217,7 @@ def closing_line(row: Estimate, harness: str = "", native_se: float | None = Non
     wider = _wider(row)
     if row.ci_low is not None and (wider or not row.se):  # what never varied is not certain
         value += f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
-    parts = [f"{start}{value} ({_asked(row)}, {answers(row)})", *wider]
+    parts = [f"{start}{value} ({_questions_text(row)}, {answers(row)})", *wider]
     if not row.se:
         parts.append(f"all {'clusters' if row.cluster else 'questions'} have the same mean")
     if native_se is not None:
@@ -283,7 +283,7 @@ def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
     return list(first.values())
 
 
-def _asked(row: Estimate) -> str:
+def _questions_text(row: Estimate) -> str:
     """Return the number of questions or clusters in words: "20 clusters of 10" or "200 questions"."""
     if not row.cluster:
         return counted(row.n_questions, "question")

@@ -370,7 +370,7 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
         lines += [("Target", flip.target)] if flip.target is not None else []
         sides = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
         lines += [(name, text) for name, answers in sides for text in counted(answers)]
-        shown = tuple((fmt.plain(label), _lines(text)) for label, text in lines)
+        shown = tuple((fmt.plain(label), _cleaned_lines(text)) for label, text in lines)
         out.append((fmt.plain(f"{i}. {whose}{fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
 
@@ -381,7 +381,7 @@ def counted(answers: Sequence[str]) -> list[str]:
     return [f"({n} of {len(answers)}) {text}" if len(answers) > 1 else text for text, n in texts]
 
 
-def _lines(text: str) -> str:
+def _cleaned_lines(text: str) -> str:
     """Return text without control characters and empty lines, "(empty)" if nothing is left."""
     return "\n".join(filter(None, map(fmt.plain, text.splitlines()))) or "(empty)"
 

@@ -84,7 +84,7 @@ class _Report:
             blocks, left = fit(section, width, details=self.details)
             left_out |= dict.fromkeys(left)
             for block in blocks:
-                yield from _drawn(block, width)
+                yield from _heading_and_table(block, width)
                 for column in block.columns if section.rows else ():
                     hints[column.label] = hints.get(column.label) or column.hint
             yield from [Text(section.more), Text("")] if section.more else []
@@ -150,7 +150,7 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
     return grid
 
 
-def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
+def _heading_and_table(section: Section, width: int) -> Iterator[RenderableType]:
     """Yield a table's heading and the table itself. A single row becomes a list of label and value."""
     yield from [Text(_prose(section.heading, width), style="bold")] if section.heading else []
     if section.columns and (section.rows or not section.more):
@@ -250,7 +250,7 @@ def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Se
     return _blocks(section.keeping(kept), width), left_out
 
 
-def _names(section: Section) -> list[int]:
+def _name_columns(section: Section) -> list[int]:
     """Return the indexes of the first text columns, which name the rows (task, metric, …)."""
     return list(takewhile(lambda i: section.columns[i].text, range(len(section.columns) - 1)))
 
@@ -258,7 +258,7 @@ def _names(section: Section) -> list[int]:
 def _lifted(section: Section) -> Section:
     """Return the table with columns that are equal in all rows moved into its title."""
     columns, rows = section.columns, section.rows
-    names = [i for i in _names(section) if columns[i].tone is None]  # what has a tone is a result
+    names = [i for i in _name_columns(section) if columns[i].tone is None]  # what has a tone is a result
     same = [i for i in range(len(columns)) if len({row[i] for row in rows}) == 1]
     lifted = [i for i in names if i in same]
     if len(rows) > 1:
@@ -273,7 +273,7 @@ def _lifted(section: Section) -> Section:
 
 def _folded(section: Section) -> Section:
     """Return the table with the columns that name its rows merged into one, joined by " · "."""
-    names = [i for i in _names(section) if section.columns[i].label in _PLAIN]
+    names = [i for i in _name_columns(section) if section.columns[i].label in _PLAIN]
     if len(names) < 2 or len(section.rows) == 1:
         return section
     first, rest = names[0], [i for i in range(len(section.columns)) if i not in names[1:]]
@@ -290,7 +290,7 @@ def _blocks(section: Section, width: int) -> list[Section]:
     """Split a table into several that each fit the width and repeat the columns that name the rows."""
     if len(section.rows) == 1:
         return [section]
-    widths, lead = _widths(section, width), _names(section)
+    widths, lead = _widths(section, width), _name_columns(section)
     blocks = [list(lead)]
     for i in range(len(lead), len(section.columns)):
         if blocks[-1] != lead and _total(widths[j] for j in [*blocks[-1], i]) > width:

@@ -400,7 +400,7 @@ class Difference(_Row):
     """The upper limit of the data variance at any level, for other designs. It is in no file."""
 
 
-def _numbers(kind: type[Estimate] | type[Difference], values: Mapping[str, Any]) -> dict[str, Any]:
+def _with_finite_numbers(kind: type[Estimate] | type[Difference], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields with None for all numbers that are missing, infinite or NaN."""
     return {**values, **{name: finite(values.get(name)) for name in _NUMERIC[kind]}}
 
@@ -413,12 +413,12 @@ _NUMERIC = {
 
 def estimate(**values: Any) -> Estimate:
     """Build an `Estimate` row from its fields, with None for numbers that are missing or not finite."""
-    return Estimate(**_numbers(Estimate, values))
+    return Estimate(**_with_finite_numbers(Estimate, values))
 
 
 def difference(**values: Any) -> Difference:
     """Build a `Difference` row from its fields, with None for numbers that are missing or not finite."""
-    return Difference(**_numbers(Difference, values))
+    return Difference(**_with_finite_numbers(Difference, values))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

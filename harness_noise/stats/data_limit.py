@@ -126,11 +126,11 @@ def terms(
         effective_flips(by_cell.weighted_sums(e)),
         np.broadcast_to(G, P),
         np.where(spread > ROUNDING * top, spread, 0.0),
-        tuple(_sizes(row[there]) for row, there in zip(shares, here, strict=True)),
+        tuple(_cluster_shares(row[there]) for row, there in zip(shares, here, strict=True)),
     )
 
 
-def _sizes(shares: FloatArray) -> Shares:
+def _cluster_shares(shares: FloatArray) -> Shares:
     """Return [(share, count)]: each distinct cluster share of the mean and how many clusters have it. () if equal."""
     if len(shares) < 2 or np.isnan(shares).any() or np.ptp(shares) <= SLACK * float(shares.max()):
         return ()

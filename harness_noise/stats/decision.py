@@ -172,7 +172,9 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
         if settings.margin is not None:
             equivalent = _limits(of, se, varies, two_one_sided(level), test).within(settings.margin)
         margin = settings.margin or 0.0
-        ends = [_beyond(of, se, varies, bound, p, test, level) for bound in ([-margin, margin] if margin else [0.0])]
+        ends = [
+            _one_sided_p(of, se, varies, bound, p, test, level) for bound in ([-margin, margin] if margin else [0.0])
+        ]
     # an interval that does not hold its own estimate is never written, whatever made it
     shown = ~(np.isnan(limits.low) | np.isnan(limits.high)) & limits.hold(of.diff)
     names = np.where(shown, np.where(of.zero, of.small_name, test.interval), "none").astype(object)
@@ -191,7 +193,7 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
     )
 
 
-def _beyond(
+def _one_sided_p(
     of: Differences, se: FloatArray, varies: BoolArray, bound: float, p: FloatArray, test: Test, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return (P,) one-sided p-values that the difference is below `bound`, and that it is above.

@@ -119,9 +119,9 @@ def key_of(call: Aggregate, items: Sequence[Any]) -> Key | None:
             continue
         turned = dict(zip(names, [*names[1:], names[0]], strict=True))
         close, both = _MOVES * max(1.0, abs(theta)), list(zip(items, values, strict=True))
-        if not abs(call([_with(x, path, turned[v]) for x, v in both]) - theta) <= close:
+        if not abs(call([_with_value(x, path, turned[v]) for x, v in both]) - theta) <= close:
             continue
-        alone = call([_with(x, path, _fresh(v, i, values)) for i, (x, v) in enumerate(both)])
+        alone = call([_with_value(x, path, _fresh(v, i, values)) for i, (x, v) in enumerate(both)])
         if not abs(alone - theta) > close or _is_measured(call, items, path, values, theta):
             continue
         if _is_of_groups(call, items, path, values, theta):
@@ -131,7 +131,7 @@ def key_of(call: Aggregate, items: Sequence[Any]) -> Key | None:
 
 def _is_measured(call: Aggregate, items: Sequence[Any], path: Path, values: list[Any], theta: float) -> bool:
     """Return True if the values at this path alone reproduce the metric, so that they are scores, not groups."""
-    others = [call([_with(item, path, value) for value in values]) for item in (items[0], items[-1])]
+    others = [call([_with_value(item, path, value) for value in values]) for item in (items[0], items[-1])]
     return all(abs(other - theta) <= _MOVES * max(1.0, abs(theta)) for other in others)
 
 
@@ -144,7 +144,7 @@ def _is_of_groups(call: Aggregate, items: Sequence[Any], path: Path, values: lis
         own = [x for x, value in zip(items, values, strict=True) if value == name]
         rest = [x for x, value in zip(items, values, strict=True) if value != name]
         L[i] = (G - 1) * (call(rest) - theta)
-        D[i] = (G + 1) * (call([*items, *(_with(x, path, _fresh(name, 0, values)) for x in own)]) - theta)
+        D[i] = (G + 1) * (call([*items, *(_with_value(x, path, _fresh(name, 0, values)) for x in own)]) - theta)
     moves = np.nan_to_num(np.abs(D) + np.abs(L)) > _MOVES * max(1.0, abs(theta))
     if not moves.any():
         return False
@@ -197,14 +197,14 @@ def _has(item: Any, path: Path) -> bool:
         return False
 
 
-def _with(item: Any, path: Path, value: Any) -> Any:
+def _with_value(item: Any, path: Path, value: Any) -> Any:
     """Return a copy of the record with the value at this path replaced."""
     if not path:
         return value
     first, rest = path[0], path[1:]
     if isinstance(item, Mapping):
-        return {**item, first: _with(item[first], rest, value)}
-    return type(item)([_with(part, rest, value) if i == first else part for i, part in enumerate(item)])
+        return {**item, first: _with_value(item[first], rest, value)}
+    return type(item)([_with_value(part, rest, value) if i == first else part for i, part in enumerate(item)])
 
 
 def _fresh(value: Any, i: int, values: Sequence[Any]) -> Any:

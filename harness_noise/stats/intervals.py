@@ -233,7 +233,7 @@ class OneMean:
 
 
 def t_of_mean(of: OneMean) -> Limits[float]:
-    """Return the t interval of a mean."""
+    """Return the two-sided t confidence interval of a mean, from its standard error and degrees of freedom."""
     return t_interval(of.mean, of.se, of.df, of.level)
 
 

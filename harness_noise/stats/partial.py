@@ -133,7 +133,7 @@ def _variance(e: FloatArray, part: Part, design: Design, *, of_all: bool = False
     return None if variance is None else (variance.value, variance.df)
 
 
-def _mean(y: FloatArray, residual: FloatArray, part: Part, design: Design) -> float:
+def _partial_mean(y: FloatArray, residual: FloatArray, part: Part, design: Design) -> float:
     """Estimate the benchmark's mean: the subset's own scores, and the mean residual for the other questions."""
     unknown = part.unknown()[design.strata]
     return float((design.weights * (1 - unknown)) @ y + (part.weights_of_others(design) * unknown) @ residual)
@@ -161,7 +161,7 @@ def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromP
     noise = _variance(d, part, design)
     if noise is None:
         return None
-    return FromPart(_mean(d, d, part, design), *noise, *_for_population(noise, d, part, design))
+    return FromPart(_partial_mean(d, d, part, design), *noise, *_for_population(noise, d, part, design))
 
 
 def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None = None) -> FromPart | None:
@@ -209,7 +209,7 @@ def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | 
     these = noise[0] * noise[1] / freedom, freedom
     spread = float(((y - y.mean()) ** 2).sum())
     r2 = 1 - float(((residual - residual.mean()) ** 2).sum()) / spread if spread > 0 else 0.0
-    estimate = _mean(y, residual, part, design) + predicted
+    estimate = _partial_mean(y, residual, part, design) + predicted
     estimate -= 0.0 if against is None else part.mean_of_all(against)
     return FromPart(estimate, *these, *_for_population(these, d, part, design), r2=r2, gain=raw[0] / these[0])
 

@@ -426,10 +426,10 @@ class Wild:
         """
         alpha = 1 - level
         kept = self.p_value() >= alpha
-        low, high = self._end(-1.0, alpha, kept), self._end(1.0, alpha, kept)
+        low, high = self._limit(-1.0, alpha, kept), self._limit(1.0, alpha, kept)
         return np.where(kept, np.minimum(low, 0.0), low), np.where(kept, np.maximum(high, 0.0), high)
 
-    def _end(self, side: float, alpha: float, kept: BoolArray) -> FloatArray:
+    def _limit(self, side: float, alpha: float, kept: BoolArray) -> FloatArray:
         """Return one confidence limit (`side` ±1), found by bisection on the wild-bootstrap p-value.
 
         If 0 is rejected, the end lies before it.

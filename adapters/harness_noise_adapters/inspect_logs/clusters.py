@@ -153,7 +153,7 @@ class TaskClusters:
             record: see `taken_clusters`.
         """
         if isinstance(named, FileSpec) and named.is_template:
-            return self._of_template(named), False
+            return self._logged_template_clusters(named), False
         if named is not None:
             clusters = self.labels_or_none(named)
             return clusters, is_auto(named) and clusters[0] is None
@@ -165,7 +165,7 @@ class TaskClusters:
             return self.labels_or_none(FileSpec("cluster")), True
         return (None, None), True
 
-    def _of_template(self, spec: FileSpec) -> Clusters:
+    def _logged_template_clusters(self, spec: FileSpec) -> Clusters:
         """Return clusters by a template as the log stores them, because templates from files are not run.
 
         If the log has none, it is unknown which questions belong together. They then form one cluster, which has no

@@ -73,7 +73,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     if not changes:
         raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
     copied = folder is path and not (out.exists() and out.samefile(path))
-    rest = _rest(path, out, {change.path for change in changes}) if copied else []
+    rest = _other_files(path, out, {change.path for change in changes}) if copied else []
     with alone(out):  # Inspect opens a file twice to read it, so no process may replace it in between
         written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
         for source, target in rest:
@@ -82,7 +82,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     return written
 
 
-def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
+def _other_files(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
     """Return (source, target) of the other files in `folder`, to be copied unchanged to `out`.
 
     They are logs that are left out, `eval-set.json`, …, to be copied unchanged.
@@ -143,7 +143,7 @@ def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | Non
 def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
     source, header = change.path, change.header
     assert header.results is not None
-    if _is_done(source, change.native, target, header.results):
+    if _is_exported_already(source, change.native, target, header.results):
         sweep(target.parent)
         return target
     n_edits = len(header.log_updates or ())
@@ -217,7 +217,7 @@ def _native_header(path: Path, sources: Unchanged) -> EvalLog:
     return header
 
 
-def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
+def _is_exported_already(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
     """Return True if `target` already is the exported log with these results. Refuse any other file there.
 
     Raises:
@@ -239,10 +239,10 @@ def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) 
         with also(target.parent):
             if _body(target) != _body(source):
                 return False
-    return _plain(there.results) == _plain(results)
+    return _sorted_json(there.results) == _sorted_json(results)
 
 
-def _plain(results: EvalResults | None) -> str:
+def _sorted_json(results: EvalResults | None) -> str:
     """Return Inspect's results as one JSON text with sorted keys, for comparison.
 
     Some versions of Inspect read the numbers of metadata as Decimal.

@@ -54,7 +54,7 @@ class Flag:
 
     @property
     def cluster(self) -> Spec | None:
-        """SPEC of the clusters."""
+        """SPEC (field, path or template) by which questions are clustered for the error bars, None if not set."""
         text = self.settings.cluster
         return None if text is None else FileSpec(text) if self.of_file else UserSpec(text)
 

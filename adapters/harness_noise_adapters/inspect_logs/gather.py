@@ -113,21 +113,21 @@ def numbers(values: Sequence[Any]) -> Numbers:
     if (plain := numbers_of(values)) is not None:
         return Numbers(plain, 0)
     if {*map(type, values)} <= {str, type(None)}:
-        by_word = {value: _number(value) for value in set(values)}
+        by_word = {value: _score_as_number(value) for value in set(values)}
         if None not in by_word.values():
             return Numbers(np.fromiter(map(by_word.__getitem__, values), np.float64, len(values)), 0)
-    converted = [_number(value) for value in values]
+    converted = [_score_as_number(value) for value in values]
     words = [value for value, number in zip(values, converted, strict=True) if number is None]
     out = np.asarray([0.0 if number is None else number for number in converted], dtype=np.float64)
     return Numbers(out, len(words), words[0] if words else None)
 
 
-def _number(value: Any) -> float | None:
+def _score_as_number(value: Any) -> float | None:
     """Convert a score value to a number. NaN for None, and None for a word, a list or a dictionary."""
-    return number_of(value, _of_text)
+    return number_of(value, _grade_as_number)
 
 
-def _of_text(text: str) -> float | None:
+def _grade_as_number(text: str) -> float | None:
     """Convert a grade (C, P, I, N), yes/no or a numeral to a number. None for any other word."""
     grade = _WORDS.get(text, _YES_NO.get(text.lower()))
     if grade is not None:
@@ -199,7 +199,7 @@ def _is_single(metric: NativeMetric) -> bool:
     return is_over_groups(metric) and metric.params.get("all") != "groups" and not _is_spread(metric)
 
 
-def _values(es: ScoreRow) -> list[str]:
+def _native_metrics(es: ScoreRow) -> list[str]:
     """Return the names of a score's native metrics, without ours and without standard errors.
 
     They may be of any group.
@@ -275,7 +275,7 @@ class TaskAnswers:
         if self.grid.repeats == 1:
             return of_single_answers(es.reducer)
         reduced = self.log.reductions.get((es.scorer, es.reducer), {})
-        read = numbers(_of_key([reduced.get(key) for key in self.grid.keys], es.name))
+        read = numbers(_values_of_key([reduced.get(key) for key in self.grid.keys], es.name))
         return None if read.words or not reduced else lambda _: read.values.copy()
 
     def makes_other_scores(self, es: ScoreRow) -> bool:
@@ -329,7 +329,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     header = task.log.header
     out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
     others = {i for i, es in enumerate(header.scores) if task.makes_other_scores(es)}
-    for i, label in _labels(header.scores, task.grid.repeats, others).items():
+    for i, label in _row_labels(header.scores, task.grid.repeats, others).items():
         es = header.scores[i]
         native = _Native(task, i, label, task.reduce(es), out)
         if native.reduce is None and es.reducer not in (None, "mean"):
@@ -344,7 +344,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     return out
 
 
-def _labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
+def _row_labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
     """Return {index of a log's score row: its name in our results}, distinct where reducers differ.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
@@ -512,7 +512,7 @@ class _Native:
         usual = [key for key in MEANS if key in es.metrics]
         single = [key for key, metric in es.metrics.items() if _is_single(metric)]
         if values is not None and dictionaries:
-            values = _of_key(values, es.name)
+            values = _values_of_key(values, es.name)
         elif es.name != es.scorer:
             alternative = column(es.name)
             values = values if alternative is None else alternative
@@ -537,7 +537,7 @@ class _Native:
 
         A key comes once, with the first such metric.
         """
-        columns = {(key, zero): _of_dictionary(values, key, zero) for key in keys for zero in (False, True)}
+        columns = {(key, zero): _values_in_dictionaries(values, key, zero) for key in keys for zero in (False, True)}
         means = {which: self.mean_of(column) for which, column in columns.items()}
         out: dict[str, _Part] = {}
         for name, metric in self.es.metrics.items():
@@ -567,10 +567,10 @@ class _Native:
 
         A native value that is the mean of one only is said.
         """
-        columns = {key: _of_dictionary(values, key, False) for key in keys}
+        columns = {key: _values_in_dictionaries(values, key, False) for key in keys}
         means = {key: self.mean_of(column) for key, column in columns.items()}
         like: dict[str, list[str]] = {key: [] for key in keys}
-        for name in _values(self.es):
+        for name in _native_metrics(self.es):
             words = set(name.split("_"))
             equal = {
                 key: len(words & set(key.split("_")))
@@ -596,7 +596,7 @@ class _Native:
         alone = not keyed and (usual or means)
         return [
             name
-            for name in _values(self.es)
+            for name in _native_metrics(self.es)
             if name not in usual
             and not (alone and metrics[name].group is not None)
             and not any(nearly_equal(metrics[mean].value, metrics[name].value) for mean in means)
@@ -754,7 +754,7 @@ class _Native:
 
         def tables(columns: Sequence[Sequence[Any]]) -> FloatArray | None:
             """Return V columns as an (n, K, V) table. None if there are none or they are not numbers."""
-            read = [numbers(_of_key(column, es.name if part.key is None else part.key)) for column in columns]
+            read = [numbers(_values_of_key(column, es.name if part.key is None else part.key)) for column in columns]
             if not read or any(values.words for values in read):
                 return None
             return np.stack([places.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
@@ -773,12 +773,12 @@ class _Native:
         return Gradings(texts, again, panel, edits) if graded else None
 
 
-def _of_key(values: Iterable[Any], key: str) -> Raw:
+def _values_of_key(values: Iterable[Any], key: str) -> Raw:
     """Return N values, with each dictionary replaced by its value at one key."""
     return [value.get(key) if isinstance(value, dict) else value for value in values]
 
 
-def _of_dictionary(values: Raw, key: str, zero: bool) -> Raw:
+def _values_in_dictionaries(values: Raw, key: str, zero: bool) -> Raw:
     """Return one key's value from each of N dictionaries. A missing key gives 0 (`zero`) or None.
 
     A missing key gives 0 or None, a value that is no dictionary None."""

@@ -83,7 +83,7 @@ def of_groups(
         if entry is None or key not in entry:
             return None
         rows.setdefault(str(entry[key]), []).append(i)
-    parts = [_of_group(whole, label, at, name) for label, at in rows.items()]
+    parts = [_scores_of_group(whole, label, at, name) for label, at in rows.items()]
     parts = [part for part in parts if not np.isnan(part.values).all()]
     ours = float(np.mean([mean_of_questions(part.values) for part in parts])) if parts else math.nan
     known = final and not math.isnan(metric.value)
@@ -95,7 +95,7 @@ def of_groups(
     return MeanOfGroups(group, tuple(parts), index, tuple(explains))
 
 
-def _of_group(whole: Scores, label: str, rows: Sequence[int], metric: str) -> Scores:
+def _scores_of_group(whole: Scores, label: str, rows: Sequence[int], metric: str) -> Scores:
     """Return the scores of one group of samples as a task "TASK: GROUP"."""
     questions = whole.questions.at(rows)
     if questions.inputs is not None:  # two groups may ask one thing, which makes them no clusters of one task

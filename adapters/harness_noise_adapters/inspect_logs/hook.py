@@ -196,7 +196,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         return []
     read = assemble(Path(live.spec.task), task, ReadOptions(), Recorded(live.flag.cluster, live.labels))
     estimates, refused = _estimates(read.run, live.flag.settings)
-    warnings = [*texts(read.run.notes), *refused, *_place(live, results, read, estimates)]
+    warnings = [*texts(read.run.notes), *refused, *_place_estimates(live, results, read, estimates)]
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, read)
@@ -220,14 +220,14 @@ def _estimates(run: Run, settings: Settings) -> tuple[list[Estimate], list[str]]
     return estimates, refused
 
 
-def _place(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
+def _place_estimates(live: Live, results: EvalResults, read: LogRun, estimates: Sequence[Estimate]) -> list[str]:
     """Add estimates to the score rows that they belong to. Return sentences for the user."""
     parts = insert(results, read, estimates)
     live.placed = [(row, results.scores[index]) for index, part in parts.items() for row in part.values()]
-    return [*_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.placed])]
+    return [*_reasons_left_out(live, results, read), *_remarks(live.spec.task, [row for row, _ in live.placed])]
 
 
-def _left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
+def _reasons_left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
     """Return a sentence for each score row that gets no error bars, with the reason."""
     task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
     out = list(read.gathered.unreadable)
@@ -275,7 +275,10 @@ async def task_end(data: TaskEnd) -> None:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
             read, analysis = await to_thread.run_sync(rewrite, Path(data.log.location), live.flag)
-            live.warnings += [*texts(analysis.notes), *_place(live, data.log.results, read, analysis.estimates)]
+            live.warnings += [
+                *texts(analysis.notes),
+                *_place_estimates(live, data.log.results, read, analysis.estimates),
+            ]
             if live.results is not None:
                 inject.put_measures(live.results, analysis.estimates)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
@@ -449,7 +452,7 @@ def next_step(lives: Sequence[Live]) -> str:
     decided = [live for live in early if live.stopper.asking.against is not None]
     which = "this run" if len(lives) == 1 else "the first run"
     if decided:
-        against = _typed(decided[0].stopper.asking.against)
+        against = _quoted_path(decided[0].stopper.asking.against)
         return f"Next: harness-noise compare {_log(decided)} {against} shows the decision again."
     if early:
         return f"Next: harness-noise analyze {_log(early)} shows {which} again."
@@ -462,10 +465,10 @@ def _stopped_early(record: Any) -> bool:
 
 def _log(lives: Sequence[Live]) -> str:
     """Return the first known log's path as typed in a shell, "LOG" if none is known."""
-    return next((_typed(live.location) for live in lives if live.location), "LOG")
+    return next((_quoted_path(live.location) for live in lives if live.location), "LOG")
 
 
-def _typed(place: str | os.PathLike[str]) -> str:
+def _quoted_path(place: str | os.PathLike[str]) -> str:
     """Return a path or URL quoted for a shell, relative if it lies below the working directory."""
     text = os.fspath(place)
     near = os.path.relpath(text) if Path(text).is_absolute() else text

@@ -152,7 +152,7 @@ def _members(path: Path) -> list[zipfile.ZipInfo]:
     try:
         with opened(path) as file, zipfile.ZipFile(file) as archive:
             members, start = archive.infolist(), archive.start_dir
-            if archive.comment or not _one_list(file, start):
+            if archive.comment or not _has_one_member_list(file, start):
                 raise InputError(f"{path}: not an archive as Inspect writes it: its list of members is ambiguous")
     except InputError:
         raise
@@ -173,7 +173,7 @@ def _why_no_zip(path: Path, error: Exception) -> str:
     return str(error)
 
 
-def _one_list(file: BinaryIO, start: int) -> bool:
+def _has_one_member_list(file: BinaryIO, start: int) -> bool:
     """Return True if an archive's end names only the member list at `start`, so that all readers agree."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - 98))
@@ -388,14 +388,14 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
         for name in _summaries(archive):
             answers.extend(_items(archive, name))
         if header.invalidated or answers.lacks_usage or keep.edits:
-            answers = _in_full(archive, keep, archive.samples) or answers
-        elif _lost(header, answers, specs):
+            answers = _read_full_samples(archive, keep, archive.samples) or answers
+        elif _summaries_lack(header, answers, specs):
             members = [_member(key, question.epoch) for key, question in answers.questions.items()]
-            firsts = _in_full(archive, keep, [name for name in members if name in archive.members])
+            firsts = _read_full_samples(archive, keep, [name for name in members if name in archive.members])
             if firsts.questions.keys() == answers.questions.keys():
                 answers.questions = firsts.questions
             else:
-                answers = _in_full(archive, keep, archive.samples) or answers
+                answers = _read_full_samples(archive, keep, archive.samples) or answers
         if not any(row.text for row in answers.rows.values()):
             _read_texts(archive, answers)
         several = any(row.reducer not in (None, "mean") for row in header.scores)
@@ -408,7 +408,7 @@ def _member(key: str, epoch: int) -> str:
     return f"{SAMPLES}{key}_epoch_{epoch}.json"
 
 
-def _lost(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
+def _summaries_lack(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
     """Return True if summaries lack a text or field that is needed, so that samples must be read.
 
     Summaries of an old Inspect lack choices. Others have cut an input, a target, or a value that `fields` (SPECs) use.
@@ -457,7 +457,7 @@ def _summaries(archive: Archive) -> list[str]:
     return sorted(members, key=lambda name: int(name.removeprefix(JOURNAL).removesuffix(".json")))
 
 
-def _in_full(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers:
+def _read_full_samples(archive: Archive, keep: Keep, names: Sequence[str]) -> SampleAnswers:
     """Read the answers from an archive's full samples instead of their summaries."""
     answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)

@@ -284,9 +284,11 @@ def _configured(specs: Any) -> dict[str, dict[str, Any]]:
 
 def _metrics_by_key(declared: Any) -> dict[str | None, dict[str, Any]]:
     """Return {key of a scorer's dictionaries, None for the scorer: {metric: options}}."""
-    by_key: dict[str | None, dict[str, Any]] = {None: _named(declared)} if isinstance(declared, list) else {}
+    by_key: dict[str | None, dict[str, Any]] = (
+        {None: _options_by_metric(declared)} if isinstance(declared, list) else {}
+    )
     for part in objects_in(declared) if isinstance(declared, list) else objects_in([declared]):
-        by_key |= {key: _named(metrics) for key, metrics in part.items() if isinstance(metrics, list)}
+        by_key |= {key: _options_by_metric(metrics) for key, metrics in part.items() if isinstance(metrics, list)}
     return by_key
 
 
@@ -298,8 +300,8 @@ def _same_judge(scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str
     return {name: tuple(other for other in names if other != name) for names in alike.values() for name in names}
 
 
-def _named(metrics: Any) -> dict[str, Any]:
-    """Return {metric's name: its options}."""
+def _options_by_metric(metrics: Any) -> dict[str, Any]:
+    """Return {metric's name: its options} from a log's list of metrics."""
     rows = [row for row in objects_in(metrics) if isinstance(row.get("name"), str)]
     return {bare(row["name"]): object_of(row.get("options"), "options of a metric", Faults()) for row in rows}
 

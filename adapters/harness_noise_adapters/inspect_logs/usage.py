@@ -50,7 +50,7 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
         usage[name] = Usage(task.grid.fill(np.where(counted, column, np.nan)), missing, codes)
     shape = (len(task.grid.keys), task.grid.repeats)
     measured = [replace(part, usage=usage) if part.values.shape == shape else part for part in scores]
-    return measured, _notes(header, samples)
+    return measured, _usage_notes(header, samples)
 
 
 def measurable(task: TaskAnswers) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _minus(value: Any, other: Any) -> Any:
     return value - other if isinstance(value, (int, float)) and isinstance(other, (int, float)) else value
 
 
-def _notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[Note]:
+def _usage_notes(header: Header, samples: Iterable[Mapping[str, Any]]) -> list[Note]:
     """Return notes on tokens of other models, which measures leave out, and on cached calls."""
     others: Counter[str] = Counter()
     for sample in samples:

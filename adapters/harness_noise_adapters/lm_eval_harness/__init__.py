@@ -36,7 +36,7 @@ class LmEvalAdapter:
         return sniff(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read all lm-eval runs at `path`."""
+        """Read all lm-eval runs in a file or folder, one Run (all scores of one model) for each results file."""
         from harness_noise.io.registry import read_with
 
         return read_with(self, path, options)

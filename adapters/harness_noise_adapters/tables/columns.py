@@ -306,7 +306,7 @@ def _range(column: ColumnFacts) -> str:
         text = f"0/1, {values.mean():.0%} ones"
     else:
         text = f"{values.min():g} to {values.max():g}, {len(np.unique(values)):,} distinct{_outliers(values)}"
-    return text + _words_for_nothing(column)
+    return text + _words_without_score(column)
 
 
 def _outliers(values: FloatArray) -> str:
@@ -318,7 +318,7 @@ def _outliers(values: FloatArray) -> str:
     return f", all from 0 to 1 but {named}"
 
 
-def _words_for_nothing(column: ColumnFacts) -> str:
+def _words_without_score(column: ColumnFacts) -> str:
     """Return a phrase on how many rows hold a word such as NaN or n/a instead of a score, else an empty text."""
     cells = [column.raw[i] for i in np.flatnonzero(column.codes < 0).tolist()]
     texts = ["NaN" if isinstance(cell, float) else cell.strip() for cell in cells if isinstance(cell, (str, float))]

@@ -126,7 +126,7 @@ class Preset:
 _TYPES: dict[str, type] = {"str": str, "bool": bool, "Mapping": dict, "Sequence": list}
 
 
-def _made(kind: type[T], place: str, data: Any, **more: Any) -> T:
+def _checked_entry(kind: type[T], place: str, data: Any, **more: Any) -> T:
     """Build an object of class `kind` from one entry of a formats file, and raise an error for unknown fields."""
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
@@ -155,9 +155,9 @@ def _preset(file: str, name: str, data: Any) -> Preset:
     made = []
     for entry in scores if isinstance(scores, list) else [{"path": scores} if isinstance(scores, str) else scores]:
         beside = _causes(place, entry.pop("missing", ()) if isinstance(entry, dict) else ())
-        made.append(_made(ScorePath, f"{place}: score", entry, missing=beside))
+        made.append(_checked_entry(ScorePath, f"{place}: score", entry, missing=beside))
     causes = _causes(place, data.pop("missing", ()))
-    preset = _made(Preset, place, data, name=name, score=made, missing=causes)
+    preset = _checked_entry(Preset, place, data, name=name, score=made, missing=causes)
     if not (preset.when and preset.question and all(score.path for score in made)):
         raise InputError(f"{place}: says neither `when` a file is of this format nor which path is the `question`")
     if preset.stops_on not in ("", "success", "failure"):
@@ -166,7 +166,7 @@ def _preset(file: str, name: str, data: Any) -> Preset:
 
 
 def _causes(place: str, data: Any) -> list[Cause]:
-    made = [_made(Cause, f"{place}: missing", entry) for entry in data]
+    made = [_checked_entry(Cause, f"{place}: missing", entry) for entry in data]
     for cause in made:
         if cause.cause and cause.cause not in CAUSES:
             raise InputError(f"{place}: missing: {cause.cause!r} is no cause. There are {', '.join(CAUSES)}")
@@ -285,7 +285,7 @@ def _single(path: str) -> Getter:
                 return row[first][second]
         except (KeyError, TypeError, IndexError):
             pass
-        outer = _opened(row.get(first)) if isinstance(row, Mapping) else None
+        outer = _parsed_cell(row.get(first)) if isinstance(row, Mapping) else None
         try:
             return value_of(path, row if outer is None else {first: outer})
         except MissingFieldError:
@@ -294,7 +294,7 @@ def _single(path: str) -> Getter:
     return at
 
 
-def _opened(cell: Any) -> Any:
+def _parsed_cell(cell: Any) -> Any:
     """Parse a text cell that holds a JSON or Python list or dictionary, and return that, else None."""
     if not isinstance(cell, str) or cell[:1] not in ("{", "["):
         return None
@@ -308,7 +308,7 @@ def spread(path: str, row: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield (matched name, holding object, value) for each match of a path's `*` in a row."""
     before, _, after = path.partition("*")
     inside = getter(before[:-1])(row) if before.endswith(".") else None
-    inside = _opened(inside) if isinstance(inside, str) else inside
+    inside = _parsed_cell(inside) if isinstance(inside, str) else inside
     if isinstance(inside, (list, dict)):
         named = inside.items() if isinstance(inside, dict) else enumerate(inside)
         rest = getter(after[1:]) if after else None

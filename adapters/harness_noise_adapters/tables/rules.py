@@ -56,7 +56,7 @@ class Rule:
             get = None if "*" in path.path else getter(path.path)
         else:
             rendered_text = getter(path.path)
-            get = lambda row: _number_in(rendered_text(row))  # noqa: E731  a template yields text
+            get = lambda row: _as_number(rendered_text(row))  # noqa: E731  a template yields text
         start = len(causes)
         causes.extend(path.missing)
         return cls(
@@ -134,7 +134,7 @@ def _is_number(value: Any) -> bool:
     return False
 
 
-def _number_in(text: Any) -> Any:
+def _as_number(text: Any) -> Any:
     """Return a template's result as a float, None if empty, unchanged if it is no number."""
     with suppress(TypeError, ValueError):
         return float(text)

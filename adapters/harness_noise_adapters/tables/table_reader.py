@@ -198,7 +198,7 @@ class TableReader(FileReader):
         lists = None
         if self.columns.count is not None:
             values = self._numbered(block, rows)
-        elif (lists := _lists(values)) is not None:
+        elif (lists := _score_lists(values)) is not None:
             self.columns.roles.kind = "list"
         sizes = np.ones(len(rows), dtype=np.intp) if lists is None else np.array([len(each) for each in lists])
         if self.tells_answers:
@@ -306,7 +306,7 @@ class TableReader(FileReader):
         return self.columns.cause if shared else None
 
 
-def _lists(values: Sequence[Any]) -> list[list[Any]] | None:
+def _score_lists(values: Sequence[Any]) -> list[list[Any]] | None:
     """Return for each cell its list of scores, None if no cell lists several."""
     kinds = {*map(type, values)}
     texts = {*values} if kinds <= {str} else {value for value in values if type(value) is str}

@@ -46,7 +46,7 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
         InputError: no benchmark has two checkpoints in order, or two have the same step.
     """
     places = {
-        name: in_name(name, over) or in_name(run.name, over) or _in_field(run, over) for name, run in runs.items()
+        name: in_name(name, over) or in_name(run.name, over) or _step_in_field(run, over) for name, run in runs.items()
     }
     rows, without = [], []
     for board in arena.boards:
@@ -59,7 +59,7 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
                 by_series.setdefault(place[0], []).append(_Place(place[1], place[0], column))
         for series in by_series.values():
             if len(series) > 1:
-                rows += _rows(board, sorted(series), arena.settings)
+                rows += _checkpoint_rows(board, sorted(series), arena.settings)
     if not rows:
         names = list(dict.fromkeys(model.model for model in arena.models))
         raise InputError(
@@ -71,7 +71,7 @@ def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
     return replace(arena, checkpoints=tuple(rows), notes=(*arena.notes, *(left if without else ())))
 
 
-def _in_field(run: Run, over: str) -> tuple[str, float] | None:
+def _step_in_field(run: Run, over: str) -> tuple[str, float] | None:
     """Return ("", step) if the field `over` has one number on all of a run's questions, else None."""
     fields = [part.questions.fields for part in run.scores]
     values = {value for own in fields if own is not None for value in own.values.get(over, ())}
@@ -99,7 +99,7 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
     return " ".join(filter(None, rest)), float(last[1]) * _TIMES[last[2].lower()]
 
 
-def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
+def _checkpoint_rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
     """Return a row for each checkpoint of one training run, in order of steps, with differences to earlier ones."""
     for before, after in pairwise(series):
         if before.step == after.step:

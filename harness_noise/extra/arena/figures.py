@@ -295,14 +295,14 @@ def _mean_label(board: BenchmarkResult) -> str:
     return f"{measure(board)}, {_level(board)} CI"
 
 
-def _ends(row: Estimate | Checkpoint) -> tuple[float, float, float]:
+def _interval_or_mean(row: Estimate | Checkpoint) -> tuple[float, float, float]:
     """Return (low, mean, high) of a row's interval. A missing limit is replaced by the mean."""
     mean = row.mean or 0.0
     return mean if row.ci_low is None else row.ci_low, mean, mean if row.ci_high is None else row.ci_high
 
 
 def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) -> Axis:
-    ends = [end for row in rows for end in _ends(row)]
+    ends = [end for row in rows for end in _interval_or_mean(row)]
     return canvas.axis_of(ends, _mean_label(board), _scale(board), mean=True)
 
 
@@ -349,8 +349,8 @@ def frontier(board: BenchmarkResult) -> Picture | None:
         kept = [(row, cost[row.model], place) for row, place in both if (row.frontier or "open") == where]
         counts.append(f"{len(kept)} {label}")
         for row, other, place in kept:
-            drawing.line(_ends(other), [row.mean] * 3, COLOURS[i], data_m=place)
-            drawing.line([other.mean] * 3, _ends(row), COLOURS[i], data_m=place)
+            drawing.line(_interval_or_mean(other), [row.mean] * 3, COLOURS[i], data_m=place)
+            drawing.line([other.mean] * 3, _interval_or_mean(row), COLOURS[i], data_m=place)
         if kept:
             x, y = [other.mean for _, other, _ in kept], [row.mean for row, *_ in kept]
             titles = [f"{model_title(row)}; {numbers(other)}" for row, other, _ in kept]
@@ -416,7 +416,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     drawing = Drawing(across, _mean_axis([row for rows in drawn for row in rows], board))
     for i, rows in enumerate(drawn):
         x, colour = [row.step for row in rows], COLOURS[i % len(COLOURS)]
-        low, mean, high = zip(*map(_ends, rows), strict=True)
+        low, mean, high = zip(*map(_interval_or_mean, rows), strict=True)
         drawing.area(x, low, high, colour, 0.16)
         drawing.curve(x, mean, i, label=rows[0].series if len(drawn) > 1 else "")
         for row in rows:
@@ -468,7 +468,7 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
             continue
         m, (low, high) = int(pairs.a[i] + pairs.b[i] - against), sorted(ends)
         apart = bool(told[i])
-        title = f"{name(names[m])} − {rival}: {_sizes(board.benchmark, diff, low, high)}"
+        title = f"{name(names[m])} − {rival}: {_difference_text(board.benchmark, diff, low, high)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     if not rows:
         return None
@@ -483,7 +483,7 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides, scale=_scale(board))
 
 
-def _sizes(row: Any, diff: float, low: float, high: float) -> str:
+def _difference_text(row: Any, diff: float, low: float, high: float) -> str:
     """Return a difference and its interval as text with the unit: "2.1 points [0.3, 3.9]"."""
     digits = fmt.decimals((high - low) / 4, diff)
     each = [fmt.shown(row, x, digits=digits) for x in (diff, low, high)]

@@ -64,7 +64,7 @@ class Grid:
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     """Arrange all runs' scores of a task or group on the union of their questions."""
-    tasks = [_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
+    tasks = [_scores_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
     shares = group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
     scored = np.stack([sample.stats.count > 0 for sample in samples], axis=1)
@@ -93,7 +93,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
         samples[0].cluster_spec,
         _differ(prompts),
         tuple(tuple(task.rows) for task in tasks),
-        tuple(map(_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
+        tuple(map(_asked_and_missing, tasks)) if any(part.n_missing for task in tasks for part in task.parts) else (),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -138,7 +138,7 @@ class _Task:
     notes: Sequence[Note]
 
 
-def _on_union(parts: Sequence[Scores]) -> _Task:
+def _scores_on_union(parts: Sequence[Scores]) -> _Task:
     """Return the runs' scores rearranged to the union of their questions, with clusters and notes.
 
     Matching starts with a run that knows its questions' texts, and has most of them.
@@ -191,7 +191,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
     return Questions(tuple(keys[i] for i in kept), tasks[0].questions.kind, texts=some)
 
 
-def _missing(task: _Task) -> tuple[FloatArray, FloatArray]:
+def _asked_and_missing(task: _Task) -> tuple[FloatArray, FloatArray]:
     """Return (n, M) 1 where a run was asked the question, and (n, M) the share of its answers missing there."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
@@ -404,12 +404,12 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
         out[code] = out.get(code, np.False_) | has[a] | has[b]
     if RATIO_UNDEFINED in out:
         out["too_few_questions"] = out["too_few_questions"] & ~out[RATIO_UNDEFINED]
-    out["shared_repeat_noise"] = _shared_noise(board, columns)
+    out["shared_repeat_noise"] = _repeats_shift(board, columns)
     out["different_prompts"] = board.different_prompts[a, b]
     return out
 
 
-def _shared_noise(board: Grid, columns: Columns) -> BoolArray:
+def _repeats_shift(board: Grid, columns: Columns) -> BoolArray:
     """Return (P,) True for pairs with a run in which whole repeats are higher or lower than others."""
     scored, out = ~np.isnan(board.table.mean).T, np.zeros(len(columns), dtype=np.bool_)
     whole = bool(scored.all())

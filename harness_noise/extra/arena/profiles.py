@@ -200,20 +200,20 @@ def read(path: str | Path) -> tuple[Profile, ...]:
 
 
 def _parse(row: Mapping[str, Any]) -> Profile:
-    values = {name: _value(row[name], kind) for name, kind in shown_fields(Profile).items()}
+    values = {name: _checked_value(row[name], kind) for name, kind in shown_fields(Profile).items()}
     profile = Profile(**values)
     if not (profile.n_questions >= 2 and profile.se_total.median > 0 and (profile.df or 1) > 0):
         raise ValueError(f"n_questions {profile.n_questions}, se_total {profile.se_total}, df {profile.df}")
     return profile
 
 
-def _value(value: Any, kind: str) -> Any:
+def _checked_value(value: Any, kind: str) -> Any:
     """Check a JSON value of a profile and return it as its field's type. TypeError if wrong or huge."""
     plain = kind.removesuffix(" | None")
     if value is None and plain != kind:
         return None
     if plain == "Spread":
-        return Spread(*(_value(value[field.name], "float") for field in fields(Spread)))
+        return Spread(*(_checked_value(value[field.name], "float") for field in fields(Spread)))
     number = float(value) if plain == "float" and isinstance(value, int) else value
     if type(number).__name__ != plain or (plain in ("int", "float") and not abs(number) <= HUGE):
         raise TypeError(f"{kind} {value!r:.80}")

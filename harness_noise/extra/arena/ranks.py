@@ -157,7 +157,7 @@ def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
 def _rank_sets(simple: tuple[FloatArray, FloatArray] | None, pairs: Pairs, settings: Settings) -> tuple[RankSets, str]:
     """Return the ranks that each model may have, and the method's name, "bootstrap" or "holm"."""
     if simple is None:
-        sets, method = from_decisions(_by_holm(pairs, settings)), "holm"
+        sets, method = from_decisions(_better_by_holm(pairs, settings)), "holm"
     else:
         rng = np.random.default_rng(settings.seed)
         sets, method = rank_sets(pairs.sign * simple[0], settings.level, rng), "bootstrap"
@@ -170,7 +170,7 @@ def _without_withheld(sets: RankSets, boards: Sequence[Pairs]) -> RankSets:
     return from_decisions(sets.better & ~np.any(apart, axis=0))
 
 
-def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
+def _better_by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
     """Return (M, M) True if the row's model is shown to be better than the column's (Holm over all pairs)."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
@@ -392,7 +392,9 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
     Raises:
         InputError: no benchmark has both.
     """
-    boards = tuple(_with_frontier(board, _beside(board, result, measure), 1 - level) for board in result.boards)
+    boards = tuple(
+        _with_frontier(board, _measure_results(board, result, measure), 1 - level) for board in result.boards
+    )
     if all(board.beside is None for board in boards):
         have = ", ".join(dict.fromkeys(board.benchmark.metric for board in result.boards))
         raise InputError(
@@ -401,7 +403,7 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
     return replace(result, boards=boards, settings={**result.settings, "frontier": measure})
 
 
-def _beside(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
+def _measure_results(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
     """Return the results of a measure (such as cost) for the task of this score. None if there are none."""
     row = board.benchmark
     if board.pairs.common["unit"] is not None:

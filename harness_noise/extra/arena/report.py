@@ -133,7 +133,7 @@ def sentences(board: BenchmarkResult, *, whole: bool = True) -> list[str]:
     """
     best = ". ".join(filter(None, [_best_words(board), *_warnings(board), _only_excluded(board) if whole else ""]))
     lines = [best, _noise_words(board), _frontier_words(board)]
-    lines += [_top_words(board), _order_words(board), _dead_words(board), _adjustment_words(board)]
+    lines += [_top_words(board), _order_words(board), _separating_sentence(board), _adjustment_words(board)]
     return [f"{line}." for line in lines if line]
 
 
@@ -211,7 +211,7 @@ def _noise_words(board: BenchmarkResult) -> str:
 
 
 def _values(spread: Spread) -> tuple[float, float, float]:
-    """Return (median, lowest, highest) of a `Spread`."""
+    """Return (median, lowest, highest) out of a `Spread`, the range of a number over close pairs of models."""
     return spread.median, spread.min, spread.max
 
 
@@ -602,7 +602,7 @@ def _order_words(board: BenchmarkResult) -> str:
     )
 
 
-def _dead_words(board: BenchmarkResult) -> str:
+def _separating_sentence(board: BenchmarkResult) -> str:
     """Return a sentence on how many questions still separate the best models. "" if unknown."""
     row = board.benchmark
     if row.dead_for_top is None or row.n_top is None or not row.n_questions:

@@ -185,7 +185,7 @@ class Pairs(Sequence[Difference]):
 
     @property
     def sign(self) -> float:
-        """−1 where less is better, else 1."""
+        """Factor for differences so that more is better: −1 for metrics where less is better, else 1."""
         return -1.0 if self.common["higher_is_better"] is False else 1.0
 
     @property

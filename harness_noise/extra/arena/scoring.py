@@ -66,7 +66,7 @@ def scoring_of_pairs(
     """
     pairs = list(zip(a.tolist(), b.tolist(), strict=True))
     by_task = [[entry.parts[t] for entry in measured] for t in range(len(rows))]
-    each = [check_scoring(parts, _shared(parts, at, pairs)) for parts, at in zip(by_task, rows, strict=True)]
+    each = [check_scoring(parts, _shared_rows(parts, at, pairs)) for parts, at in zip(by_task, rows, strict=True)]
     found = [join_checks(of_pair) for of_pair in zip(*each, strict=True)]
     other = [list(dict.fromkeys(what for x in by_task for what in other_versions(x[i], x[j]))) for i, j in pairs]
     apart = np.array([scored_differently(x.equal) for x in found], dtype=np.bool_)
@@ -75,7 +75,9 @@ def scoring_of_pairs(
     known = {name: _column(values) for name, values in told.items() if any(x is not None for x in values)}
     names, task = [entry.name for entry in measured], by_task[0][0].task
     notes = [
-        note for (i, j), x in zip(pairs, found, strict=True) for note in _notes(f"{task}, {names[i]} − {names[j]}", x)
+        note
+        for (i, j), x in zip(pairs, found, strict=True)
+        for note in _notes_on_pair(f"{task}, {names[i]} − {names[j]}", x)
     ]
     if differ := list(dict.fromkeys(what for of_pair in other for what in of_pair)):
         notes.append(version_note(task, differ))
@@ -88,7 +90,7 @@ def _column(values: Sequence[object]) -> AnyArray:
     return out
 
 
-def _notes(about: str, found: Checked) -> list[Note]:
+def _notes_on_pair(about: str, found: Checked) -> list[Note]:
     """Return notes on one pair's equal answers that were scored differently, and on its judge's flips."""
     notes = []
     if found.equal is not None:
@@ -99,7 +101,7 @@ def _notes(about: str, found: Checked) -> list[Note]:
     return notes
 
 
-def _shared(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
+def _shared_rows(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
     """Return the rows of the questions that each pair shares. None if a run's answer texts are unknown."""
     N = max((int(at.max(initial=-1)) for at in rows), default=-1) + 1
     places = np.full((len(parts), N), -1)

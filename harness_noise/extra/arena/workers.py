@@ -275,7 +275,7 @@ class Interner:
 
         def in_common(parts: Iterable[Any]) -> tuple[Any, ...]:
             return tuple(
-                replace(part, questions=questions[id(part.questions)], clusters=self._first(part.clusters))
+                replace(part, questions=questions[id(part.questions)], clusters=self._earlier_equal(part.clusters))
                 for part in map(self._with_texts, parts)
             )
 
@@ -285,20 +285,22 @@ class Interner:
         """Return the scores with equal lists of ids in their answer texts shared with earlier runs."""
         if not isinstance(part, Scores) or part.answers is None:
             return part
-        return replace(part, answers=part.answers.shared(self._first))
+        return replace(part, answers=part.answers.shared(self._earlier_equal))
 
     def _questions(self, own: Questions) -> Questions:
         """Return the questions without their log. Those equal to an earlier run's become the same object."""
         unread = () if own.documents is None else ("inputs", "texts")
         names = ("keys", "inputs", "targets", "prompts", "texts")
-        same: dict[str, Any] = {name: None if name in unread else self._first(getattr(own, name)) for name in names}
+        same: dict[str, Any] = {
+            name: None if name in unread else self._earlier_equal(getattr(own, name)) for name in names
+        }
         kept = replace(own, log=None, **same)
         if unread and own.kind not in CONTENT_KEYS:
             return kept
         # of questions with equal hashes one file will do to read the texts; a field can tell of the run
         return self.questions.setdefault((own.kind, *map(id, (*same.values(), own.fields))), kept)
 
-    def _first(self, value: Sequence[str] | None) -> Any:
+    def _earlier_equal(self, value: Sequence[str] | None) -> Any:
         """Return the earlier sequence that equals this one, or this one if it is new."""
         if not value:
             return value

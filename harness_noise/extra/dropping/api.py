@@ -96,7 +96,7 @@ def drop_models(
     sources = listed(runs)
     refuse_others(_NOT_HERE, choices | {"jobs": None if jobs == 1 else jobs}, _OBEYED)
     check_count("n", n)
-    looks = _number_of(looks)
+    looks = _number_of_looks(looks)
     reading = {name: value for name, value in choices.items() if value or name in ("progress", "say")}
     request = Request.of("arena", settings, reading, sources=sources, strict=strict)
     refuse_others(_NOT_HERE, request.settings.to_dict(), _OBEYED)
@@ -132,7 +132,7 @@ def drop_in_sequence(
     settings: Settings | None = None,
     **choices: Any,
 ) -> Dropping:
-    """Replay looks at many models whose answers are all there: who would have been dropped, and when.
+    """Replay interim looks at many models whose answers are all there: who would have been dropped, and when.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def drop_in_sequence(
         raise InputError(f"scores must be an (M, n, K) array, not of shape {np.shape(scores)}")
     chosen = chosen_settings("compare_in_sequence", settings, {**choices, "level": level})
     refuse_others(_NOT_HERE, {**chosen.to_dict(), **choices}, ("level", "se", "range", "seed"))
-    looks = _number_of(looks)
+    looks = _number_of_looks(looks)
     if len(values) < 2:
         raise InputError(_ONE_MODEL.format(len(values)))
     parts = [as_scores(x, clusters, higher_is_better=higher_is_better) for x in values]
@@ -191,8 +191,8 @@ def drop_in_sequence(
     return _replayed(_Board(measured, None, grid(measured, None)), chosen, looks, ())
 
 
-def _number_of(looks: int | str) -> int:
-    """Return the number of looks as an int, also from text. Refuse numbers outside 2 … the maximum.
+def _number_of_looks(looks: int | str) -> int:
+    """Return the number of interim looks as an int, also from text. Refuse numbers outside 2 … the maximum.
 
     Raises:
         InputError: anything else.
@@ -310,7 +310,7 @@ def _looked(
     asked: Sequence[int],
     said: Sequence[Note],
 ) -> Dropping:
-    """Take the next look at growing runs. Return who goes on, and save the look next to each run."""
+    """Take the next interim look at growing runs. Return who goes on, and save the look next to each run."""
     settings = request.settings
     names = board.names if kept is None else kept.models
     family = ModelFamily(len(names), settings.level) if kept is None else kept.family
@@ -335,7 +335,7 @@ def _looked(
             f"{n} questions are answered by all models that go on, and {before} were at the last look: runs that grow "
             "lose none. Are these other runs? Then take the files of the looks (*.arena.looks.json) away"
         )
-    _look(family, board, at, on, names, total, settings, new=n > before)
+    _add_look(family, board, at, on, names, total, settings, new=n > before)
     files = memory.write(places, memory.Kept(head, tuple(names), family))
     note = Note("looks_kept", f"the looks are kept in {some_of(files, 2)}")
     left = [board.names.index(names[m]) for m in family.left]
@@ -345,7 +345,7 @@ def _looked(
     return replace(found, next_steps=tuple(steps), notes=(*said, note))
 
 
-def _look(
+def _add_look(
     family: ModelFamily,
     board: _Board,
     at: Sequence[int],
@@ -356,7 +356,7 @@ def _look(
     *,
     new: bool,
 ) -> None:
-    """Add a look at the models to `family`, or repeat the last one if no question is new. Refuse too few.
+    """Add an interim look at the models to `family`, or repeat the last one if no question is new. Refuse too few.
 
     Raises:
         InputError: too few questions for a first look, or other answers to those of the last look.
@@ -401,7 +401,7 @@ def _result(
     total: int,
     given: IntArray | None = None,
 ) -> Dropping:
-    """Return the rows of all models after the looks taken so far, without notes and next steps.
+    """Return the rows of all models after the interim looks taken so far, without notes and next steps.
 
     Args:
         board: what was measured.

@@ -91,7 +91,7 @@ def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
 
 
 def _looked(of: Mapping[str, Any], family: ModelFamily) -> Looked:
-    """Check one model's last look from a looks file, and return it. ValueError if values are impossible.
+    """Check one model's last interim look from a looks file, and return it. ValueError if values are impossible.
 
     Raises:
         ValueError: a value of another kind, or one that cannot be.

@@ -31,7 +31,7 @@ def asked(entry: MeasuredRun) -> int:
 
 
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
-    """Return the most questions that will be asked: given, recorded by earlier looks or runs, or all.
+    """Return the most questions that will be asked: given, recorded by earlier interim looks or runs, or all.
 
     The user gives it, or looks before, or the runs' records, else it is all there are.
 
@@ -76,10 +76,10 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
         at: the places of those that go on.
         whole: questions that are asked at most.
     """
-    asked = [_asked(board, m, entry) for m, entry in zip(at, measured, strict=True)]
+    asked = [_was_asked(board, m, entry) for m, entry in zip(at, measured, strict=True)]
     part = [entry for entry, own in zip(measured, asked, strict=True) if own.sum() < whole]
     seeds = {entry.name: _seed(entry) for entry in part}
-    places = {name: _places(entry) for entry in part if seeds[name := entry.name] is None}
+    places = {name: _places_in_order(entry) for entry in part if seeds[name := entry.name] is None}
     for name, place in places.items():
         if place is None:
             raise InputError(
@@ -87,7 +87,7 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
                 f"be any. Ask all models one random order that is recorded. {_TYPE}. If these are all questions, leave "
                 "`n` out"
             )
-    _same(seeds, {name: place for name, place in places.items() if place is not None})
+    _check_same_order(seeds, {name: place for name, place in places.items() if place is not None})
     names = [entry.name for entry in measured]
     by_size = sorted(range(len(at)), key=lambda i: int(asked[i].sum()))
     for i, j in pairwise(by_size):
@@ -100,7 +100,7 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
     return next((seed for seed in seeds.values() if seed is not None), None)
 
 
-def _asked(board: Grid, m: int, entry: MeasuredRun) -> BoolArray:
+def _was_asked(board: Grid, m: int, entry: MeasuredRun) -> BoolArray:
     """Return (N,) True for the shared questions that this run was asked, with or without a score."""
     out = []
     for rows, part in zip(board.rows, entry.parts, strict=True):
@@ -136,7 +136,7 @@ def _seed(entry: MeasuredRun) -> int | None:
     return int(seeds.pop()) if len(seeds) == 1 and None not in seeds else None
 
 
-def _places(entry: MeasuredRun) -> Mapping[str, str] | None:
+def _places_in_order(entry: MeasuredRun) -> Mapping[str, str] | None:
     """Return {question: its place in the order} from a table's column `order`, None without that column."""
     out: dict[str, str] = {}
     for part in entry.parts:
@@ -155,7 +155,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _same(seeds: Mapping[str, int | None], places: Mapping[str, Mapping[str, str]]) -> None:
+def _check_same_order(seeds: Mapping[str, int | None], places: Mapping[str, Mapping[str, str]]) -> None:
     """Refuse runs whose seeds, or recorded places of questions, show that their orders differ."""
     known = {name: seed for name, seed in seeds.items() if seed is not None}
     if len(set(known.values())) > 1 or (known and places):

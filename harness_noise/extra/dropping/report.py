@@ -17,7 +17,7 @@ _MOST = 12
 
 
 def of_dropping(table: Dropping, *, brief: bool = False, wide: bool = False) -> Summary:
-    """Return the looks at many models as a `Summary`: who goes on, who was dropped and when."""
+    """Return the interim looks at many models as a `Summary`: who goes on, who was dropped and when."""
     columns = [
         TextColumn("Model", lambda row: fmt.plain(row.model)),
         Column("Mean", lambda row: fmt.mean_of(row, row.mean, unit=True), "over the questions of its last look"),

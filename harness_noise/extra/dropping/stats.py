@@ -98,11 +98,11 @@ class ModelFamily:
 
     @property
     def left(self) -> list[int]:
-        """The models that were not dropped."""
+        """Models still in the race: those not shown to be worse than the leader at an earlier interim look."""
         return [m for m in range(self.M) if not (m in self.models and self.models[m].dropped)]
 
     def look(self, seen: SeenModels) -> None:
-        """Add one look: compare each model left with the leader, and drop those shown to be worse."""
+        """Add one interim look: compare each model left with the leader, and drop those shown to be worse."""
         self.info.append(max(seen.information, RISE * self.info[-1] if self.info else 0.0))
         self.fractions.append(min(1.0, max([seen.fraction, *self.fractions])))
         bounds = critical_values(self.fractions, self.alpha, info=self.info)  # [Lan], spent as [Hwang]
@@ -194,7 +194,7 @@ def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
 def replay(
     values: FloatArray, plan: Design, steps: Sequence[IntArray], level: float, whole: Whole
 ) -> tuple[ModelFamily, IntArray]:
-    """Replay looks on complete scores. Return the models' states, and (M,) answers each used up to its drop.
+    """Replay interim looks on complete scores. Return the models' states, and (M,) answers each used up to its drop.
 
     Args:
         values: (M, n, K) scores, of each question those that are there first.

@@ -63,7 +63,7 @@ def factor_noise(
     variance = sum(max(0.0, component.var_mean or 0.0) for component in variances)
     few = [component for component in variances if len(component.parts) == 1 and 1 < component.levels < FEW_LEVELS]
     gains = {} if few or variance <= 0 else _gains(variances, len(y), more, variance)
-    rows = tuple(_row(component, whole, gains.get(component.name)) for component in variances)
+    rows = tuple(_factor_row(component, whole, gains.get(component.name)) for component in variances)
     if zero_one is None:
         zero_one = bool(np.isin(y, (0.0, 1.0)).all()) and 0 < y.mean() < 1
     advice = _no_advice_sentence(few, variances, zero_one=zero_one) if few else _advice(gains, more)
@@ -87,7 +87,7 @@ def _gains(variances: Sequence[Component], answers: int, more: int, variance: fl
     return gains
 
 
-def _row(component: Component, whole: float, gain: float | None) -> FactorRow:
+def _factor_row(component: Component, whole: float, gain: float | None) -> FactorRow:
     """Return one factor's output row: its variance, limits, share of an answer's variance, and gain."""
     return FactorRow(
         component.name,
@@ -173,7 +173,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
         questions += [key for key in keys for _ in range(K)]
         answers += [f"{run.name}\x1f{part.task}\x1f{key}\x1f{j}" for key in part.questions.keys for j in range(K)]
         for name, column in factors.items():
-            levels[name] += _levels(run, part, name, column)
+            levels[name] += _levels_of_factor(run, part, name, column)
     if judged and len(set(answers)) > len(set(questions)):  # several judges graded the same answers
         levels = {"answer": answers} | levels
     zero_one = are_zero_one([part for _, part in parts])
@@ -181,7 +181,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     return with_judges(result, runs) if judged else result
 
 
-def _levels(run: Run, part: Scores, name: str, column: str) -> list[str]:
+def _levels_of_factor(run: Run, part: Scores, name: str, column: str) -> list[str]:
     """Return the level of one factor (prompt, model, task, …) for every answer of the scores, in order."""
     if part.factors is not None and column in part.factors:
         return [label for row in part.factors[column] for label in row]

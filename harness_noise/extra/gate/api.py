@@ -127,7 +127,7 @@ def gate(
         others: dict[str, Any] = {"floor": floor, "thresholds": thresholds, "ratio": ratio, "store": store}
         others |= {"vouch": tuple(vouch) or None, "pooled": pooled, "self_test": self_test}
         others |= {"rule": rule != "regression" and rule}
-        return _of_each(new, baseline, request, others, skip_missing=skip_missing)
+        return _judge_each_question(new, baseline, request, others, skip_missing=skip_missing)
     floors = _floors(floor, n, thresholds, answers_b, bare=recovery is not None)
     baselines, kept, origins = _baselines(baseline, request)
     if not baselines and not floors:
@@ -197,7 +197,7 @@ def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note
     return [Note("wrote" if written else "kept_already", said)]
 
 
-def _of_each(
+def _judge_each_question(
     new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
 ) -> Gate:
     """Return the gate's result for `each`: a verdict on every question by itself."""

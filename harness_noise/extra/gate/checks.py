@@ -102,7 +102,7 @@ def without_texts(run: Run) -> Run:
 
 def withheld(run: Run, baselines: Sequence[Run]) -> set[Key]:
     """Return the keys of rows without a verdict because equal answers were scored differently."""
-    found = (_of_runs(run, base) for base in baselines)
+    found = (_count_scored_differently(run, base) for base in baselines)
     return {key for each in found for key, checked in each.items() if scored_differently(checked.equal)}
 
 
@@ -112,7 +112,7 @@ def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference])
     With several baselines the worst counts."""
     found: dict[Key, list[Checked]] = {}
     for base in baselines:
-        for key, checked in _of_runs(run, base).items():
+        for key, checked in _count_scored_differently(run, base).items():
             found.setdefault(key, []).append(checked)
     out = []
     for row in rows:
@@ -123,7 +123,7 @@ def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference])
     return tuple(out)
 
 
-def _of_runs(run: Run, base: Run) -> dict[Key, Checked]:
+def _count_scored_differently(run: Run, base: Run) -> dict[Key, Checked]:
     """Return {(task or group, metric, scorer): count of equal answers that two runs score differently}."""
     ((run, base),), _ = agreed_pairs([(run, base)])
     matched, _ = matched_scores(run, base, alone=len(run.scores) == len(base.scores) == 1)

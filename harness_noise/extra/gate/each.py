@@ -65,9 +65,9 @@ def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_m
         base = as_repeats([replace(one, model=base.model) for one in baselines])[0]
         base = replace(base, model=f"{len(baselines)} runs")
     alpha = (1 - settings.level) / 2
-    counted, lost = _rows(run, base, among, withheld(run, baselines), settings)
-    rows, unsure, notes = _decided(counted, alpha)
-    notes += _alike(rows) if any(row.passed is False for row in rows) else []
+    counted, lost = _questions_to_judge(run, base, among, withheld(run, baselines), settings)
+    rows, unsure, notes = _with_verdicts(counted, alpha)
+    notes += _note_on_copies(rows) if any(row.passed is False for row in rows) else []
     lost += unsure
     kept = [] if skip_missing else lost
     outcome = PASS if rows and not kept else CANNOT
@@ -92,7 +92,7 @@ def _ungrouped(run: Run) -> Run:
     return replace(run, scores=(*run.scores, *run.parts), parts=(), groups=())
 
 
-def _rows(
+def _questions_to_judge(
     run: Run, base: Run, among: Mapping[Key, str], differently: set[Key], settings: Settings
 ) -> tuple[list[_Counted], list[GateRow]]:
     """Return the questions to judge, with counts and p-values, and rows on what cannot be judged.
@@ -219,7 +219,7 @@ def _fisher(x: IntArray, k: IntArray, y: IntArray, m: IntArray) -> FloatArray:
     return np.asarray(hypergeom.cdf(x, k + m, x + y, k))
 
 
-def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], list[GateRow], list[Note]]:
+def _with_verdicts(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], list[GateRow], list[Note]]:
     """Return the questions with verdicts (p adjusted by Holm), those left open by missing answers, and notes."""
     if not counted:
         return [], [], []
@@ -249,7 +249,7 @@ def _decided(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], 
     return judged, unsure, notes
 
 
-def _alike(rows: Sequence[GateRow]) -> list[Note]:
+def _note_on_copies(rows: Sequence[GateRow]) -> list[Note]:
     """Return [note] if a run's answers to each question are all right or all wrong, as copies would be."""
     counts = ([(row.right_a, row.answers_a) for row in rows], [(row.right_b, row.answers_b) for row in rows])
     alike = [side for side, of in zip("AB", counts, strict=True) if all(right in (0, k) for right, k in of)]

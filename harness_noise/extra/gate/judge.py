@@ -279,7 +279,7 @@ def judge(
     notes += _vouched((run, *baselines), bar.vouched)
     result = decide(rows, bar, settings.to_dict(), warnings=warnings, notes=notes)
     if tried and result.passed and not bar.skip_missing:
-        result = replace(result, notes=(*result.notes, _tried(tried)))
+        result = replace(result, notes=(*result.notes, _note_on_fills(tried)))
     return replace(result, self_test=self_test(family(rows), result)) if tested else result
 
 
@@ -386,7 +386,7 @@ def _settled(
     return out
 
 
-def _tried(n: int) -> Note:
+def _note_on_fills(n: int) -> Note:
     """Return the note that n ways of filling in missing scores were tried and all pass."""
     between = f", and with {n - 2} between" if n > 2 else ""
     text = "answers are missing: the gate also passes with the worst scores that they could have, and with the best"
@@ -475,7 +475,7 @@ def of_pair(
     out = []
     for compared in rows:
         look = looks.get(compared.key)
-        known = look is not None and _is_of(look, compared, run, base, settings)
+        known = look is not None and _stopped_against(look, compared, run, base, settings)
         row, reason = _with_look_interval(compared, look, reasons.pop(compared.key, ""), bar, known=known)
         at_end = tested.get(compared.key) if row is compared else None  # limits that allow for looks have no other p
         out.append(_of_difference(row, bar, at_end, reason))
@@ -528,13 +528,16 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
         )
         return runs[0], [note, *twice]
     first = runs[0]
-    means = [replace(run, model=first.model, scores=_means(run.scores), parts=_means(run.parts)) for run in runs]
+    means = [
+        replace(run, model=first.model, scores=_question_means(run.scores), parts=_question_means(run.parts))
+        for run in runs
+    ]
     joined = as_repeats(means)[0]
     names = list(dict.fromkeys(run.model for run in runs))
     whose = "" if len(names) == 1 else f" ({', '.join(names)}), taken for one configuration"
     more = ". A third one would let the gate see about twice as much" * (len(runs) == 2)
     notes = [Note("several_baselines", f"{len(runs)} baseline runs{whose}: what runs differ by counts, too{more}")]
-    run = replace(_told_right(joined, runs), model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
+    run = replace(_set_of_right(joined, runs), model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
     run, lacking = _complete(_marked(run, runs_of_one=1.0))
     said = f"{lacking:,} questions that a baseline run lacks are left out"
     notes += [Note("not_in_all_runs", said)] if lacking else []
@@ -569,7 +572,7 @@ def _complete(run: Run) -> tuple[Run, int]:
     return run, lacking
 
 
-def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
+def _set_of_right(joined: Run, runs: Sequence[Run]) -> Run:
     """Set `of_right` in question means if the original scores were only 0 and 1."""
     of_key: dict[Key, list[Scores]] = {}
     for part in (part for run in runs for part in (*run.scores, *run.parts)):
@@ -581,7 +584,7 @@ def _told_right(joined: Run, runs: Sequence[Run]) -> Run:
     return replace(joined, scores=told(joined.scores), parts=told(joined.parts))
 
 
-def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
+def _question_means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
     """Return the scores with each question's answers replaced by their mean."""
 
     def mean(values: FloatArray) -> FloatArray:
@@ -656,13 +659,13 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
         if not reason and key in mine and key in theirs and key not in rows and key not in named_twice:
             out[key] = NOTHING_SHARED
     for key, row in rows.items():
-        both = [(a, others[a.key]) for a in _made_of(run, key) if a.key in others]
+        both = [(a, others[a.key]) for a in _scores_behind(run, key) if a.key in others]
         unlike = (why_unlike(a, b, "the runs", row, drawn=a.task in drawn) or among.get(b.key) for a, b in both)
         out[key] = next(filter(None, unlike), out[key])
     return out
 
 
-def _made_of(run: Run, key: Key) -> list[OnQuestions]:
+def _scores_behind(run: Run, key: Key) -> list[OnQuestions]:
     """Return the scores from which a row is computed: one task's, or those of all tasks of a group."""
     tasks = next((group.tasks for group in run.groups if (group.name, group.metric, group.scorer) == key), key[:1])
     made_of = {(task, *key[1:]) for task in tasks}
@@ -732,7 +735,7 @@ def why_unlike(a: OnQuestions, b: OnQuestions, both: str, row: Difference | None
     return NOT_OF_ALL[UNEQUAL] if UNEQUAL in (*a.diagnostics, *b.diagnostics) else ""
 
 
-def _is_of(look: Sequential, row: Difference, run: Run, base: Run, settings: Settings) -> bool:
+def _stopped_against(look: Sequential, row: Difference, run: Run, base: Run, settings: Settings) -> bool:
     """Return True if the run was stopped early in a comparison with this very baseline."""
     each = (what for what in compared_of(run, base)[0] if (what.task, *what.parts_a[0].key[1:]) == row.key)
     return any(module_of("looks").is_of(look, what, settings) for what in each)
@@ -1014,7 +1017,7 @@ def _verdicts(
             shown, excluded = (x < alpha for x in both)
             passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
             passed = None if math.isnan(both[of]) else passed
-            reach = _reach(c, bar.rule, alpha if of else alpha / m)
+            reach = _power_fields(c, bar.rule, alpha if of else alpha / m)
             row = replace(row, p_adjusted=finite(both[of]), passed=passed, **({} if passed and of else reach))
             if own < alpha <= both[of]:
                 row = replace(row, diagnostics=tuple(sorted({*row.diagnostics, LOST})))
@@ -1030,7 +1033,7 @@ def _limit(c: Candidate, rule: Rule) -> float | None:
     return c.row.threshold + (-end if c.row.higher_is_better is False else end)
 
 
-def _reach(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
+def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
     """Return fields on power: the loss that is detected with 80% power, or the questions needed to pass."""
     se, df, n = c.row.se, c.row.df, c.row.n_questions
     if not se or df is None:

@@ -18,7 +18,7 @@ TONES = {True: "good", False: "bad", None: "unsure"}
 def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary:
     """Return a gate's result as a `Summary`: outcome, table of rows, rule and notes."""
     marks = Marks()
-    rows = [row for row in gate.rows if not row.question or _is_told(row)]
+    rows = [row for row in gate.rows if not row.question or _is_listed(row)]
     how = f"one-sided at {fmt.percent(gate.alpha)}"
     if gate.rule == "no-loss":
         how += ", each row by itself, as every row must pass"
@@ -192,7 +192,12 @@ def _self_test(gate: Gate) -> list[Section]:
     alarm = test.false_alarm
     lines = [("an identical model does not pass", fmt.MISSING if alarm is None else _share(alarm))]
     if test.n_needed is not None:
-        lines.append(("an identical model passes in 80% with", f"{counted(test.n_needed, 'question')}{_in_all(gate)}"))
+        lines.append(
+            (
+                "an identical model passes in 80% with",
+                f"{counted(test.n_needed, 'question')}{_words_for_all_rows(gate)}",
+            )
+        )
     elif test.never:
         lines.append(("an identical model passes in 80% with", "no number of questions"))
     lines += [
@@ -207,7 +212,7 @@ def _share(share: float) -> str:
     return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
-def _in_all(gate: Gate) -> str:
+def _words_for_all_rows(gate: Gate) -> str:
     """Return " in all rows together" if several rows decide, else ""."""
     return " in all rows together" if sum(row.decides for row in gate.rows) > 1 else ""
 
@@ -217,7 +222,7 @@ def _right(row: GateRow) -> str:
     return "" if row.answers_a is None else f"{row.right_a}/{row.answers_a} : {row.right_b}/{row.answers_b}"
 
 
-def _is_told(row: GateRow) -> bool:
+def _is_listed(row: GateRow) -> bool:
     """Return True for a question that failed, or that is not judged and has fewer right answers."""
     return row.passed is False or (row.passed is None and (row.estimate is None or row.estimate < 0))
 

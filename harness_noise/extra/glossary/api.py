@@ -111,7 +111,7 @@ def what(
     rows: list[tuple[str, str]] = []
     if runs:
         said = {"tasks": tasks, "metrics": metrics, "cluster": cluster, "columns": columns, "level": level}
-        rows = _of_runs(found, runs, {name: value for name, value in said.items() if value} | others)
+        rows = _sentences_on_runs(found, runs, {name: value for name, value in said.items() if value} | others)
     labels = tuple(label for label in found.labels if label)
     remark = "" if rows or not runs else _why_none(found, len(runs))
     return Meaning(found.name, found.says, labels, found.fields, tuple(rows[:ROWS]), remark, f"{SITE}{found.page}/")
@@ -126,15 +126,15 @@ def _unknown(term: str) -> str:
     return f"the glossary has no term {term!r}: {nearest} (`harness-noise what` lists all)"
 
 
-def _of_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _sentences_on_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (row's name, sentence with the term's number) for two runs' difference, or the runs' means."""
     from ...api.runs import analyze, compare
 
-    told = _told(term, asked_for(compare(*runs, **choices).comparisons)) if len(runs) == 2 else []
-    return told or _told(term, asked_for(analyze(list(runs), **choices).estimates))
+    told = _sentences_on_rows(term, asked_for(compare(*runs, **choices).comparisons)) if len(runs) == 2 else []
+    return told or _sentences_on_rows(term, asked_for(analyze(list(runs), **choices).estimates))
 
 
-def _told(term: Term, rows: Sequence[Estimate | Difference]) -> list[tuple[str, str]]:
+def _sentences_on_rows(term: Term, rows: Sequence[Estimate | Difference]) -> list[tuple[str, str]]:
     """Return (row's name, sentence with the term's number) for each row that has that number."""
     told = [(_name(row), figures.sentence(term, row)) for row in rows]
     return [(name, text) for name, text in told if text]

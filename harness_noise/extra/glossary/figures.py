@@ -21,7 +21,7 @@ def sentence(term: Term, row: Any) -> str:
     if term.name in row.diagnostics:
         return "this row has it."
     made = _SENTENCES.get(term.name) or _IN_A_TABLE.get(term.name)
-    return made(row) if made is not None else "; ".join(_cells(term, row))
+    return made(row) if made is not None else "; ".join(_cells_with_term(term, row))
 
 
 def own_sentence(term: Term, row: Any) -> str:
@@ -29,7 +29,7 @@ def own_sentence(term: Term, row: Any) -> str:
     return sentence(term, row) if term.name in _SENTENCES else ""
 
 
-def _cells(term: Term, row: Estimate | Difference) -> list[str]:
+def _cells_with_term(term: Term, row: Estimate | Difference) -> list[str]:
     """Return "label text" of each of the row's columns that shows the term."""
     columns = MEANS if isinstance(row, Estimate) else DIFFERENCES
     shown = [(column.label, column.text_of(row)) for column in columns.values() if _is_of(column, term)]

@@ -113,7 +113,7 @@ def _entry(row: Estimate, benchmark: tuple[str, str], date: str) -> dict[str, An
 
 
 def _yaml(entry: dict[str, Any]) -> str:
-    """Format a Hub entry as YAML."""
+    """Format an evaluation result for the Hugging Face Hub as YAML text."""
     parts = [("    ", entry["dataset"]), ("  ", {name: entry[name] for name in entry if name != "dataset"})]
     each = [(f"{indent}{name}", value) for indent, part in parts for name, value in part.items()]
     return "\n".join(["- dataset:", *(f"{name}: {_scalar(value)}" for name, value in each), ""])

@@ -38,10 +38,10 @@ class AskedCorrection:
         how = LabelOptions(bool(self.given.get("labels_at_random")), self.given.get("label_range"))
         if self.scorer:
             return [scored_by(run, self.scorer, how, self.settings) for run in runs]
-        return corrected_runs(runs, _read(self.given["labels"]), how, self.settings)
+        return corrected_runs(runs, _read_label_file(self.given["labels"]), how, self.settings)
 
 
-def _read(source: Any) -> LabelFile:
+def _read_label_file(source: Any) -> LabelFile:
     """Read human labels from a file, a DataFrame, or rows as dictionaries."""
     from harness_noise_adapters.extra.labels.reading import read_labels
 

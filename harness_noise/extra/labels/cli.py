@@ -100,14 +100,14 @@ def _check_given(others: tuple[str, ...], *, planned: bool) -> None:
         if isinstance(param, click.Option) and param.name in others and typed:
             if planned:
                 raise InputError(f"{longest(param)} draws answers: leave it or --plan out")
-            raise InputError(_of_labels(context) if param.name in _LABELS else _of_plan(longest(param)))
+            raise InputError(_labels_unused(context) if param.name in _LABELS else _of_plan(longest(param)))
 
 
 def _of_plan(option: str) -> str:
     return f"{option} belongs to a plan: add --plan, or leave {option} out"
 
 
-def _of_labels(context: click.Context) -> str:
+def _labels_unused(context: click.Context) -> str:
     """Return a message that labels are not used here, with the commands that use them."""
     runs = shlex.join(context.params["runs"]) or "RUN"
     labels = shlex.quote(str(context.params["labels"] or "FILE"))

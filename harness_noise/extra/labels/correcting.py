@@ -121,11 +121,11 @@ def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -
 
 
 def _head(part: Scores) -> str:
-    """Return the scorer's name out of "scorer/value"."""
+    """Return the scorer's own name, without the value's, out of "scorer/value"."""
     return part.scorer.partition("/")[0]
 
 
-def _value(part: Scores) -> str:
+def _value_name(part: Scores) -> str:
     """Return the value's name out of "scorer/value", "" if there is none."""
     return part.scorer.partition("/")[2]
 
@@ -133,9 +133,9 @@ def _value(part: Scores) -> str:
 def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
     """Return the human scorer's scores of the same task and value as the judge's `part`, or None."""
     there = [scores for scores in people if scores.task == part.task]
-    own, values = _value(part), {_value(scores) for scores in there}
+    own, values = _value_name(part), {_value_name(scores) for scores in there}
     if own in values or not (values == {""} or (own == "" and len(values) == 1)):
-        there = [scores for scores in there if _value(scores) == own]
+        there = [scores for scores in there if _value_name(scores) == own]
     return next((scores for scores in there if scores.metric == part.metric), there[0] if there else None)
 
 

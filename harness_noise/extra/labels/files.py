@@ -39,7 +39,7 @@ class LabelFile:
 
     @property
     def n_empty(self) -> int:
-        """Number of rows without a label."""
+        """Number of rows in the label file whose label is still empty."""
         return len(self.empty)
 
 

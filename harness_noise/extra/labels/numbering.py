@@ -35,7 +35,7 @@ class LabelledTask:
 
 def names_of_repeats(part: Scores) -> list[str]:
     """Return the run's own names of its K repeats. [] unless each repeat has a unique name."""
-    names = [_plain(name) for name in part.repeat_names or ()]
+    names = [_plain_name(name) for name in part.repeat_names or ()]
     return names if len({*names}) == part.values.shape[1] == len(names) else []
 
 
@@ -53,7 +53,7 @@ def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) 
         InputError: a repeat that the task does not have, or one that may be either of two answers.
     """
     tasks = [_labels_of(file, *named) for named in parts]
-    start = _start(file, tasks)
+    start = _first_repeat(file, tasks)
     out: list[Mapping[Label, int | None]] = []
     for task in tasks:
         names = task.named() if start is None else {}
@@ -61,11 +61,11 @@ def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) 
         for label in task.labels:
             if math.isnan(label.value):
                 continue
-            number = _number(label)
+            number = _repeat_number(label)
             if label in task.known:
                 j: int | None = task.known[label]
             elif start is None:
-                j = None if label.repeat is None else names[_plain(label.repeat)]
+                j = None if label.repeat is None else names[_plain_name(label.repeat)]
             else:
                 j = None if number is None else number - start
             if j is not None and not 0 <= j < task.answers:
@@ -98,7 +98,7 @@ def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTa
     return out
 
 
-def _start(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
+def _first_repeat(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
     """Return the number of the first repeat in the file, 0 or 1. None: it uses the run's own names.
 
     Rows without a label count as evidence.
@@ -106,23 +106,23 @@ def _start(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
     Raises:
         InputError: both numbers fit, and nothing says which is meant.
     """
-    each = [(_number(label), label, task) for task in tasks for label in task.labels]
+    each = [(_repeat_number(label), label, task) for task in tasks for label in task.labels]
     numbers = [(number, label, task) for number, label, task in each if number is not None]
     if _all_named(tasks):
         return None
     by_hash = {number - task.known[label] for number, label, task in numbers if label in task.known}
     if by_hash in ({0}, {1}):
         return by_hash.pop()
-    if any(_number(label) == 0 for label in (*file.labels, *file.empty)):
+    if any(_repeat_number(label) == 0 for label in (*file.labels, *file.empty)):
         return 0
     if all(number < task.answers for number, _, task in numbers):
         for number, label, task in numbers:
             if label not in task.known and not math.isnan(label.value):
-                raise InputError(_either(file, label, number, task))
+                raise InputError(_ambiguous_repeat(file, label, number, task))
     return 1
 
 
-def _either(file: LabelFile, label: Label, number: int, task: LabelledTask) -> str:
+def _ambiguous_repeat(file: LabelFile, label: Label, number: int, task: LabelledTask) -> str:
     """Return the error message that a repeat number may mean two answers, with how to say which."""
     K, names = task.answers, [*task.named()]
     how = (
@@ -141,18 +141,20 @@ def _all_named(tasks: Sequence[LabelledTask]) -> bool:
     """Return True if every repeat in the file is a name of a repeat of its run."""
     each = [(task.named(), task.known, [x for x in task.labels if x.repeat is not None]) for task in tasks]
     places = [
-        (names.get(_plain(label.repeat or "")), known.get(label)) for names, known, named in each for label in named
+        (names.get(_plain_name(label.repeat or "")), known.get(label))
+        for names, known, named in each
+        for label in named
     ]
     return bool(places) and all(j is not None and by_hash in (None, j) for j, by_hash in places)
 
 
-def _number(label: Label) -> int | None:
+def _repeat_number(label: Label) -> int | None:
     """Return a label's repeat as an integer, None if it has none."""
-    text = "" if label.repeat is None else _plain(label.repeat)
+    text = "" if label.repeat is None else _plain_name(label.repeat)
     return int(text) if text.isdecimal() else None
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     """Return a repeat's name, whole numbers without decimals: "1.0" is "1"."""
     head, dot, rest = name.partition(".")
     return str(int(head)) if head.isdecimal() and not rest.strip("0") and (rest or not dot) else name

@@ -71,7 +71,7 @@ def pairs(source: Any, *, level: float = 0.95, columns: Mapping[str, str] | None
     settings = Settings(level=level)
     judged = read_verdicts(source, columns or {})
     lost = sum(one.points != one.points for one in judged)
-    tables = _by_pair([one for one in judged if one.points == one.points])
+    tables = _group_by_pair([one for one in judged if one.points == one.points])
     rows = _verdicts([_row(table, settings) for table in tables])
     names = list(dict.fromkeys(name for one in judged for name in (one.first, one.second)))
     models = _models(names, tables, level) if len(names) > 2 else ()
@@ -114,7 +114,7 @@ class _Pair:
         return np.asarray(np.nanmean(np.stack([self.first, self.second]), axis=0)[self.kept])
 
 
-def _by_pair(judged: Sequence[Judged]) -> list[_Pair]:
+def _group_by_pair(judged: Sequence[Judged]) -> list[_Pair]:
     """Group a judge's verdicts by pair of models, as points per question and order. A comes first in the table."""
     place = {name: i for i, name in enumerate(dict.fromkeys(x for one in judged for x in (one.first, one.second)))}
     found: dict[tuple[str, str], dict[str, tuple[list[float], list[float]]]] = {}
@@ -229,13 +229,13 @@ def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tupl
     for i, name in enumerate(names):
         ranked = i in fields
         more = fields[i] if ranked else without | {"diagnostics": (SEPARATED if enough else TOO_FEW,)}
-        beside = _beside(whole, i, inside) if len(inside) and not ranked else None
+        beside = _above_or_below(whole, i, inside) if len(inside) and not ranked else None
         of_model: dict[str, Any] = {"model": name, "win_rate": float(rates[i]), "beside": beside, "_zero_one": True}
         rows.append(ModelStrength("", "win rate", "none", **of_model, **more))
     return tuple(sorted(rows, key=lambda row: (row.strength is None, -(row.strength or 0.0), -row.win_rate)))
 
 
-def _beside(whole: FloatArray, i: int, inside: IntArray) -> str | None:
+def _above_or_below(whole: FloatArray, i: int, inside: IntArray) -> str | None:
     """Return "above" if a model won all points against the connected ones, "below" if it won none, else None."""
     won, lost = whole[i, inside].sum(), whole[inside, i].sum()
     if won + lost == 0 or (won > 0 and lost > 0):

@@ -57,7 +57,7 @@ def text(result: Document) -> str:
     own: list[Sentence] = []
     if FORM in renderers_of(result):
         own = rendered(FORM, result, _BY_ADJUSTMENT.get(_settings(result).get("adjust", "")))
-    said = [*_of_rows(result, rows_of(result)), *own]
+    said = [*_method_sentences(result, rows_of(result)), *own]
     keys = {key: None for _, works in said for key in works}
     said.append((f"All figures were computed with harness-noise {__version__}", ()))
     paragraph = " ".join(f"{words}{_cited(works)}." for words, works in said)
@@ -86,7 +86,7 @@ def _cited(works: Sequence[str]) -> str:
     return f" ({'; '.join(names)})" if names else ""
 
 
-def _of_rows(result: Document, rows: Rows) -> Iterator[Sentence]:
+def _method_sentences(result: Document, rows: Rows) -> Iterator[Sentence]:
     """Yield (sentence, citation keys) on how a result's rows were computed."""
     compared = [row for row in rows if isinstance(row, Difference)]
     settings, tested = _settings(result), [row for row in rows if row.se is not None]

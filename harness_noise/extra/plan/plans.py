@@ -227,7 +227,7 @@ def plan_of(
             tasks = noise_by_task(pilot, settings)
             goal = _within(answers, sum(n for n, _ in tasks.values()), goal, noise)
     else:
-        noise = _without_runs(goal)
+        noise = _noise_from_numbers(goal)
         noise = noise if zero_one is None else replace(noise, zero_one=zero_one)
     labels = goal.r2 is not None or noise.r2 is not None
     if not labels and (goal.judged is not None or goal.target_se is not None):
@@ -253,7 +253,7 @@ def plan_of(
     return replace(result, basis=basis, theory=theory)
 
 
-def _without_runs(goal: Asked) -> Noise:
+def _noise_from_numbers(goal: Asked) -> Noise:
     """Return the noise that is given in numbers, or that follows from an accuracy."""
     if goal.accuracy is not None:
         noise = Noise(rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
@@ -315,14 +315,14 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
         plug_in=plug_in,
         diagnostics=noise.diagnostics,
         notes=(
-            *(Note("the_plan", said) for said in _about(noise, goal)),
+            *(Note("the_plan", said) for said in _assumptions(noise, goal)),
             *(Note("the_pilot", said) for said in _trust(noise, goal, plug_in)),
         ),
         _zero_one=noise.zero_one,
     )
 
 
-def _about(noise: Noise, goal: Asked) -> list[str]:
+def _assumptions(noise: Noise, goal: Asked) -> list[str]:
     """Return sentences on what the plan compares and what it assumes on clusters."""
     said: list[str] = []
     if MISMATCH in noise.diagnostics:
@@ -567,7 +567,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
 
 def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
-    """Replay the looks on two pilot runs in many random orders. None without two runs.
+    """Replay the interim looks on two pilot runs in many random orders. None without two runs.
 
     None of one run, or of a result.
     """

@@ -32,7 +32,7 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
     if plan.theory:
         sections.append(_theory(plan, digits))
     if plan.sequential is not None:
-        sections.append(_looks(plan, plan.sequential, digits))
+        sections.append(_looks_table(plan, plan.sequential, digits))
     labels = [note for note in plan.notes if note.code == "plan_of_labels"]
     lead = (*texts(labels), _sentence(plan, digits), *_pilot_sentence(plan))
     return Summary(tuple(sections), (), tuple(texts(note for note in plan.notes if note not in labels)), lead)
@@ -44,7 +44,7 @@ def _answers(plan: Plan, digits: int) -> Section:
         Column("questions", hint="of each model, that the effect takes with this many answers each"),
         Column("answers", hint="of each model: questions × K"),
     ]
-    cells = [[str(row.repeats), _size(plan, row.n_questions), f"{row.n_answers:,}"] for row in plan.answers]
+    cells = [[str(row.repeats), _questions_text(plan, row.n_questions), f"{row.n_answers:,}"] for row in plan.answers]
     first, *others = plan.answers
     more: list[tuple[Column, list[str]]] = []
     if any(row.effect != first.effect for row in others):
@@ -123,7 +123,7 @@ def _variance(value: float) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
-def _size(plan: Plan, n: int) -> str:
+def _questions_text(plan: Plan, n: int) -> str:
     """Format a number of questions: "400", or "400 (40 clusters)" if they come in clusters."""
     return f"{n:,}" if plan.cluster_size is None else f"{n:,} ({counted(round(n / plan.cluster_size), 'cluster')})"
 
@@ -134,7 +134,7 @@ def _grid(plan: Plan, digits: int) -> Section:
     cells = {(row.n_questions, row.repeats): fmt.shown(plan, row.mde, digits=digits) for row in plan.table}
     sizes = sorted({row.n_questions for row in plan.table})
     columns = (Column("questions"), *(Column(f"K = {k}") for k in repeats))
-    rows = tuple((_size(plan, n), *(cells[n, k] for k in repeats)) for n in sizes)
+    rows = tuple((_questions_text(plan, n), *(cells[n, k] for k in repeats)) for n in sizes)
     return Section(f"Smallest detectable difference{_in_points(plan)}", columns, rows)
 
 
@@ -154,7 +154,7 @@ def _by_task(plan: Plan) -> Section:
     return Section("Answers by task", columns, rows)
 
 
-def _looks(whole: Plan, plan: PlanLooks, digits: int) -> Section:
+def _looks_table(whole: Plan, plan: PlanLooks, digits: int) -> Section:
     """Return the table on a run that stops when decided: looks, most and average questions, power."""
     looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
     rows = [

@@ -258,7 +258,7 @@ def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator
                 )
             continue
         rows = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.intp)
-        labels, order = _labels([values[i] for i in rows], named)
+        labels, order = _slice_names([values[i] for i in rows], named)
         problem = _problem(len(order), len(rows))
         if problem is not None or (not named and len(order) > MOST_CATEGORIES):
             notes += [Note("no_slices", f"`by` {spec} {problem}").of(table.name)] if named else []
@@ -288,7 +288,7 @@ def _problem(n_values: int, n: int) -> str | None:
     return None
 
 
-def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
+def _slice_names(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
     """Return each question's slice name, and all slice names in order. Many numbers are cut at quartiles.
 
     A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.

@@ -57,7 +57,7 @@ PINNED = ("se", "missing", "cluster", "repeats_are")
 
 
 def looks_path(path: str | Path) -> Path:
-    """Return the path of the file, next to a run, in which the looks at it are saved."""
+    """Return the path of the file, next to a run, in which the interim looks at it are saved."""
     place = Path(path)
     return place.with_name(place.name + KEPT_BESIDE)
 
@@ -70,7 +70,7 @@ def observe(
     *,
     references: Sequence[Run] = (),
 ) -> Observed:
-    """Return the estimate of A − B at a look, from A's answers so far and all answers of B and reference runs.
+    """Return the estimate of A − B at an interim look, from A's answers so far and all answers of B and reference runs.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
 
@@ -114,7 +114,7 @@ def observe(
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """Return the look with A's mean predicted for all of B's questions by regression on B and references.
+    """Return the interim look with A's mean predicted for all of B's questions by regression on B and references.
 
     `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
     has taken away already, no regression takes away again.
@@ -146,7 +146,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
 def look(
     run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
 ) -> tuple[Sequential, ...]:
-    """Take the next look at growing run A against B: decide if it may stop, and save the look in `memory`.
+    """Take the next interim look at growing run A against B: decide if it may stop, and save the look in `memory`.
 
     A look at as many answers as the last one is that look again. What was decided once stays so; that it cannot be
     decided is no decision, and a run that goes on may still decide it.
@@ -177,7 +177,7 @@ def look(
         "references": sorted(run.model for run in others),
         **{name: value for name, value in settings.to_dict().items() if name in PINNED},
     }
-    stored = _read(memory, head)
+    stored = _read_looks(memory, head)
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
@@ -188,7 +188,7 @@ def look(
             row = before
         else:
             seen = observe(parts_a, parts_b, settings, group, references=others)
-            taken, row = _next(rule, taken, before, n, total, seen)
+            taken, row = _next_look(rule, taken, before, n, total, seen)
         out.append(row)
         kept.append({"key": key, "taken": asdict(taken), "found": row.to_dict()})
     if not out:
@@ -199,10 +199,10 @@ def look(
     return tuple(out)
 
 
-def _next(
+def _next_look(
     rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """Return the looks taken so far and the newest one, which is `before` if A has no new answers."""
+    """Return the interim looks taken so far and the newest one, which is `before` if A has no new answers."""
     progress = whole_questions(n, total, observed)
     if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
         return taken, before
@@ -217,7 +217,7 @@ def _next(
 
 
 def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
-    """Return the comparison with estimate, interval, p and verdict of every row corrected for the looks.
+    """Return the comparison with estimate, interval, p and verdict of every row corrected for the interim looks.
 
     The plain interval and p hold for a run without earlier looks; whatever reads a row (headline, verdict,
     sentence) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
@@ -285,7 +285,7 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 
 def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Return the number of questions A and B have answered. Refuse an A with fewer than at the last look.
+    """Return the number of questions A and B have answered. Refuse an A with fewer than at the last interim look.
 
     Fewer of A than at the last look are refused.
     """
@@ -317,7 +317,7 @@ def _answered(part_a: Scores, part_b: Scores) -> int:
     return len(both)
 
 
-def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
+def _read_looks(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
     """Read the earlier looks from a file: {(task, metric, scorer): (looks taken, last look)}. {} without a file."""
     if not memory.exists():
         return {}
@@ -325,7 +325,8 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         with opened(memory) as file:
             content = loads(file.read(LARGEST))
         tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
-            _key(task["key"]): (_taken_of(**task["taken"]), _sequential_of(task["found"])) for task in content["tasks"]
+            _key(task["key"]): (_checked_fractions(**task["taken"]), _sequential_of(task["found"]))
+            for task in content["tasks"]
         }
         wrong = [name for name, value in head.items() if name not in ABOUT and content[name] != value]
     except OSError as error:
@@ -358,8 +359,8 @@ def _sequential_of(values: Any) -> Sequential:
     return Sequential(**found)
 
 
-def _taken_of(info: list[float], fractions: list[float], residual: float | None) -> Taken:
-    """Check the saved information and fractions of earlier looks, which must rise, and return them.
+def _checked_fractions(info: list[float], fractions: list[float], residual: float | None) -> Taken:
+    """Check the saved information and fractions of earlier interim looks, which must rise, and return them.
 
     Raises:
         ValueError, TypeError: no numbers that rise.
@@ -434,7 +435,7 @@ class Pair:
         return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)
 
     def run(self, rule: StoppingRule) -> Look:
-        """Replay looks on complete data until the rule stops, and return the last look."""
+        """Replay interim looks on complete data until the rule stops, and return the last look."""
         order, look = self.order(rule), None
         for number in range(1, len(order.ends) + 1):
             look = rule.look(order, look, self.observed(order.answers(number)))
@@ -444,7 +445,7 @@ class Pair:
         return look
 
     def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
-        """Replay looks in many random orders. Return how often each decision came and the answers needed."""
+        """Replay interim looks in many random orders. Return how often each decision came and the answers needed."""
         last = [self.run(replace(rule, seed=rule.seed + k)) for k in range(orders)]
         words = Counter(look.decision or NOT_DECIDED for look in last)
         answers = np.array([look.progress.answers for look in last], dtype=np.float64)

@@ -82,7 +82,7 @@ class Observed:
         return PERCENT if self.zero_one else Scale()
 
     def amount(self, value: float) -> str:
-        """Format a difference or standard error of this look with its unit."""
+        """Format a difference or standard error of this interim look with its unit."""
         return self.scale.text(value, decimals(self.se, value), unit=True)
 
     @property
@@ -112,7 +112,7 @@ class Observed:
 
 
 def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
-    """Return a look's estimate of A − B over the questions that both have answered so far.
+    """Return an interim look's estimate of A − B over the questions that both have answered so far.
 
     Args:
         a: of the run that grows.
@@ -148,7 +148,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
 
 
 def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """Return the look with A's number of answers, and the share of its variance due to answer noise.
+    """Return the interim look with A's number of answers, and the share of its variance due to answer noise.
 
     That share is known from questions with two answers of A; while there are too few, B's stand for them.
 
@@ -186,7 +186,7 @@ def _se_if_constant(of: Differences) -> float | None:
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
-    """Return a look's estimate of a mean over the questions answered so far."""
+    """Return an interim look's estimate of a mean over the questions answered so far."""
     _check(settings)
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stop_section(rows: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
-    """Return a table of the looks at growing runs: questions so far, estimate, boundary, decision."""
+    """Return a table of the interim looks at growing runs: questions so far, estimate, boundary, decision."""
     means = {row.rule == "se" for row in rows}
     what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"
     meaning = "questions answered so far, of all (answers, if there are several per question)"
@@ -49,7 +49,7 @@ def stopped(row: Sequential) -> str:
         how = f"all {counted(row.n_total, 'question')} were asked, {order}, {fmt.plain(row.rule)}, {looks}"
     else:
         word = row.decision if row.decision == NOT_DECIDED else "stopped early"
-        how = f"{word} at {looks}, {fmt.plain(row.rule)}, after {_asked(row)} {order}"
+        how = f"{word} at {looks}, {fmt.plain(row.rule)}, after {_progress_text(row)} {order}"
     what = "mean" if row.rule == "se" else "A − B"
     plain = fmt.shown(row, row.estimate_unadjusted, mean=row.rule == "se", unit=True)
     rest = ": the rest cannot decide it" if row.decision == CANNOT else ""
@@ -81,7 +81,7 @@ def _so_far(row: Sequential) -> str:
     return f"{row.n_answers:,} of {row.n_answers_total:,} answers"
 
 
-def _asked(row: Sequential) -> str:
+def _progress_text(row: Sequential) -> str:
     """Return the progress as text: "300 of 1,000 questions", or "1,200 of 5,000 answers to 300 of …"."""
     questions = f"{row.n_asked:,} of {row.n_total:,}"
     return f"{questions if (so_far := _so_far(row)) == questions else f'{so_far} to {questions}'} questions"

@@ -226,7 +226,7 @@ class StoppingRule:
         order: str = "breadth",
         **choices: Any,
     ) -> StoppingRule:
-        """Parse a user's stopping rule: `decided` or `se=0.01`, with `20` or `anytime` looks.
+        """Parse a user's stopping rule: `decided` or `se=0.01`, with `20` or `anytime` interim looks.
 
         Args:
             until: see there.
@@ -259,7 +259,7 @@ class StoppingRule:
 
     @property
     def name(self) -> str:
-        """Name of the rule in results."""
+        """Name of the rule in results: "se", "confidence sequence" or "group-sequential"."""
         if self.se is not None:
             return "se"
         return "confidence sequence" if self.looks == "anytime" else "group-sequential"
@@ -345,7 +345,7 @@ class StoppingRule:
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
-        """Take the next look at a run, from what was observed, and return it with its decision.
+        """Take the next interim look at a run, from what was observed, and return it with its decision.
 
         Args:
             order: of this run.
@@ -386,7 +386,7 @@ def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
 
 
 def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
-    """Return after how many answers each look is taken, at about equal steps of information.
+    """Return after how many answers each interim look is taken, at about equal steps of information.
 
     A giant cluster may fill several.
     """
@@ -460,7 +460,7 @@ class Look:
 
     @property
     def fraction(self) -> float | None:
-        """Share of the full design's information at this look, from 0 to 1. None if no z was computed."""
+        """Share of the full design's information at this interim look, from 0 to 1. None if no z was computed."""
         return self.taken.fractions[-1] if self.z is not None else None
 
     def bounds(self, alpha: float, taken: Taken | None = None) -> tuple[float, ...]:
@@ -473,7 +473,7 @@ class Look:
 
     @cached_property
     def decision(self) -> str | None:
-        """Verdict that ends the run at this look, or None to go on."""
+        """Verdict that ends the run at this interim look, or None to go on."""
         o, rule = self.observed, self.rule
         if rule.se is not None:
             if o.units >= FEWEST_FOR_SE and o.se and o.se <= rule.se:
@@ -499,7 +499,7 @@ class Look:
 
     @cached_property
     def chance(self) -> float | None:
-        """Probability that the complete run will decide, given this look. None if it is not judged."""
+        """Probability that the complete run will decide, given this interim look. None if it is not judged."""
         o, rule, t = self.observed, self.rule, self.fraction
         if not rule.futility or self.z is None or t is None or not o.se:
             return None
@@ -539,7 +539,7 @@ class Look:
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
     def p_value(self) -> float | None:
-        """Return the two-sided p-value of no difference, corrected for the looks. None if not computed."""
+        """Return the two-sided p-value of no difference, corrected for the interim looks. None if not computed."""
         if self.z is None:
             return None
         if self.decision in (*BETTER, ALL_ASKED):
@@ -555,7 +555,7 @@ class Look:
 
     @cached_property
     def sequential(self) -> Sequential:
-        """Record of the look, as results report it if the run ends here."""
+        """Record of the interim look, as results report it if the run ends here."""
         o, p, rule = self.observed, self.progress, self.rule
         estimate, low, high = self.report()
         return Sequential(
@@ -611,10 +611,10 @@ class Look:
         boundary = o.se * student_t(self.bounds(self.alpha)[-1], o.df)
         text += f", A − B {o.amount(o.estimate)}, boundary {o.amount(boundary)}"
         if self.decision == CANNOT:
-            return f"{text}: the rest cannot decide it{self._what_it_takes()}"
+            return f"{text}: the rest cannot decide it{self._words_on_answers_needed()}"
         return text if self.decision is None else f"{text}: {o.scale.verdict(self.decision)}"
 
-    def _what_it_takes(self) -> str:
+    def _words_on_answers_needed(self) -> str:
         """Return words on how many times more answers would decide the observed difference. "" if unclear."""
         o = self.observed
         if not o.estimate or not o.se:

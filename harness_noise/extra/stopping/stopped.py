@@ -33,7 +33,7 @@ _AS_LOOKED = ("test", "interval", "se", "questions_are", "repeats_are", "unpaire
 
 
 def looks_of(run: Run) -> dict[Key, Sequential]:
-    """Return {(task, metric, scorer): last look} that a run has recorded for differences."""
+    """Return {(task, metric, scorer): last interim look} that a run has recorded for differences."""
     looks = (Sequential(**row) for row in run.stops)
     return {look.key: look for look in looks if look.rule != "se"}
 
@@ -62,7 +62,7 @@ def _hash(value: object) -> str:
 
 
 def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: bool = False) -> bool:
-    """Return True if the run was stopped for this very difference, judged by the look's recorded hashes.
+    """Return True if the run was stopped for this very difference, judged by the interim look's recorded hashes.
 
     Args:
         look: the last one. One without a hash of B tells by the difference alone.
@@ -85,12 +85,12 @@ def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: boo
 
 
 def _as_seen(part: Scores) -> Scores:
-    """Return the scores as the last look saw them, answers that came later set to missing."""
+    """Return the scores as the last interim look saw them, answers that came later set to missing."""
     return part if part.late is None else replace(part, values=np.where(part.late, np.nan, part.values))
 
 
 def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDecision:
-    """Return the row corrected for looks, if the run was stopped for this difference. Else only marked.
+    """Return the row corrected for interim looks, if the run was stopped for this difference. Else only marked.
 
     Estimate, interval, p and verdict are then those of the stage-wise analysis, and the fixed-n figures stand in
     `unadjusted`. Any other row stays as it is, with `stopped_early` where a run stopped.
@@ -145,7 +145,7 @@ def _column(value: float | None) -> FloatArray:
 
 
 def _mirrored(look: Sequential) -> Sequential:
-    """Return the record of a look at A − B turned into one of B − A."""
+    """Return the record of an interim look at A − B turned into one of B − A."""
 
     def minus(value: float | None) -> float | None:
         return None if value is None else -value

@@ -121,7 +121,7 @@ class Case(NamedTuple):
 _NONE = float("nan")
 
 
-def _with(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 0.5)) -> list[Answer]:
+def _case_answers(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 0.5)) -> list[Answer]:
     """Return a test case's answers: three questions with two answers each, varied by the arguments.
 
     The variations are another score of q2, clusters, and other answers to q3.
@@ -134,29 +134,38 @@ def _with(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] = (0.0, 
 
 
 CASES = (
-    Case("a whole run", _with(), [[1, 0], [0.5, 1], [0, 0.5]]),
-    Case("a score of 1e99", _with(1e99), [[1, 0], [1e99, 1], [0, 0.5]]),
-    Case("a score of 1e160", _with(1e160), None),
-    Case("a score of -1e160", _with(-1e160), None),
-    Case("a score of 400 digits", _with(10**400), None),
-    Case("a score of true", _with(True), [[1, 0], [1, 1], [0, 0.5]]),
-    Case("a score of NaN", _with(_NONE), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
-    Case("an answer without a score", _with(None), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
+    Case("a whole run", _case_answers(), [[1, 0], [0.5, 1], [0, 0.5]]),
+    Case("a score of 1e99", _case_answers(1e99), [[1, 0], [1e99, 1], [0, 0.5]]),
+    Case("a score of 1e160", _case_answers(1e160), None),
+    Case("a score of -1e160", _case_answers(-1e160), None),
+    Case("a score of 400 digits", _case_answers(10**400), None),
+    Case("a score of true", _case_answers(True), [[1, 0], [1, 1], [0, 0.5]]),
+    Case("a score of NaN", _case_answers(_NONE), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
+    Case("an answer without a score", _case_answers(None), [[1, 0], [_NONE, 1], [0, 0.5]], 1),
     Case(
         "an answer without a score that is to count as wrong",
-        _with(None),
+        _case_answers(None),
         [[1, 0], [0, 1], [0, 0.5]],
         1,
         options={"missing": "zero"},
     ),
-    Case("a question without any score", _with(last=(None, None)), [[1, 0], [0.5, 1], [_NONE, _NONE]], 2),
-    Case("a question with fewer answers", _with(last=(0.5,)), [[1, 0], [0.5, 1], [0.5, _NONE]]),
-    Case("clusters in the documents", _with(clusters="aba"), [[1, 0], [0.5, 1], [0, 0.5]], 0, ("a", "b", "a")),
-    Case("a question without a cluster", _with(clusters="a b"), [[1, 0], [0.5, 1], [0, 0.5]], note="not_all_clustered"),
-    Case("a cluster that is blank", _with(clusters="a?b"), [[1, 0], [0.5, 1], [0, 0.5]], note="not_all_clustered"),
-    Case("a cluster that was named and is not there", _with(clusters="a b"), None, options={"cluster": "cluster"}),
-    Case("a question in two clusters", [*_with(clusters="aba"), Answer("q3", 2, 1.0, "b")], None),
-    Case("a mean of the harness that is wrong", _with(), None, native=0.75),
+    Case("a question without any score", _case_answers(last=(None, None)), [[1, 0], [0.5, 1], [_NONE, _NONE]], 2),
+    Case("a question with fewer answers", _case_answers(last=(0.5,)), [[1, 0], [0.5, 1], [0.5, _NONE]]),
+    Case("clusters in the documents", _case_answers(clusters="aba"), [[1, 0], [0.5, 1], [0, 0.5]], 0, ("a", "b", "a")),
+    Case(
+        "a question without a cluster",
+        _case_answers(clusters="a b"),
+        [[1, 0], [0.5, 1], [0, 0.5]],
+        note="not_all_clustered",
+    ),
+    Case(
+        "a cluster that is blank", _case_answers(clusters="a?b"), [[1, 0], [0.5, 1], [0, 0.5]], note="not_all_clustered"
+    ),
+    Case(
+        "a cluster that was named and is not there", _case_answers(clusters="a b"), None, options={"cluster": "cluster"}
+    ),
+    Case("a question in two clusters", [*_case_answers(clusters="aba"), Answer("q3", 2, 1.0, "b")], None),
+    Case("a mean of the harness that is wrong", _case_answers(), None, native=0.75),
 )
 """What `check_adapter` asks of every adapter whose test can write answers."""
 
@@ -201,7 +210,7 @@ def check_adapter(
     printed = io.StringIO()
     with redirect_stdout(printed):
         write = None if isinstance(place, str | Path) else place
-        found = place if isinstance(place, str | Path) else place(folder / "run", _with(), None)
+        found = place if isinstance(place, str | Path) else place(folder / "run", _case_answers(), None)
         assert found is not None, "the function has written no run"
         of = _Checked(adapter, Path(found), folder)
         problems = [*of.promises(expected or {}, models), *of.options(cluster, question, factor)]
@@ -330,7 +339,7 @@ class _Checked:
                 what = f"on {path.name} of {len(data)} bytes"
                 try:
                     found = self.read(copy) if self.adapter.sniff(copy) else self.once
-                    if _lost(self.once, found) and data in GARBAGE.values():
+                    if _lost_silently(self.once, found) and data in GARBAGE.values():
                         yield f"read: scores are lost without a word {what}"
                 except InputError as error:
                     if not str(error).strip():
@@ -358,12 +367,12 @@ class _Checked:
     def again(self) -> Iterator[str]:
         """Yield complaints if a run reads differently when read again, copied, or with folders listed backwards."""
         twice = self.read()
-        yield from _unlike("read again", self.once, twice, named=True)
-        yield from _unlike("read from a copy", self.once, self.read(self.copy("copy")))
+        yield from _differences("read again", self.once, twice, named=True)
+        yield from _differences("read from a copy", self.once, self.read(self.copy("copy")))
         for backwards in (False, True):
-            with _listed(backwards):
+            with _folders_in_order(backwards):
                 runs = self.read()
-            yield from _unlike("read with its folders listed in another order", self.once, runs)
+            yield from _differences("read with its folders listed in another order", self.once, runs)
 
     def elsewhere(self) -> Iterator[str]:
         """Yield complaints if runs read in another process, with other string hashes, differ."""
@@ -374,7 +383,7 @@ class _Checked:
             except Exception as error:  # noqa: BLE001 - of a process that cannot import the adapter, too
                 yield f"{what}: {error}"
                 return
-        yield from _unlike(what, self.once, runs, named=True)
+        yield from _differences(what, self.once, runs, named=True)
 
     def cases(self, write: Write) -> Iterator[str]:
         """Yield complaints for each of `CASES`, written by `write`, that is not read as it should be."""
@@ -407,7 +416,9 @@ class _Checked:
                 wanted: dict[str, Any] = {"tasks": (part.task,), "metrics": (part.metric,), "scorers": (part.scorer,)}
                 less = [other for other in self.read(**wanted) if (other.model, other.name) == (run.model, run.name)]
                 options = ReadOptions(**wanted)
-                yield from _unlike(f"read {wanted}", [select(run, options)], [select(other, options) for other in less])
+                yield from _differences(
+                    f"read {wanted}", [select(run, options)], [select(other, options) for other in less]
+                )
 
     def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
         """Yield complaints on `cluster`, `columns` or `factors` with an existing or a missing field."""
@@ -462,7 +473,7 @@ class _Checked:
             except InputError as error:
                 parts_read.append(error)
         joined = adapter.join(self.place, parts_read, ReadOptions())
-        yield from _unlike("parts", self.once, [run for run in joined if isinstance(run, Run)])
+        yield from _differences("parts", self.once, [run for run in joined if isinstance(run, Run)])
 
     def writing(self) -> Iterator[str]:
         """Yield complaints unless writing twice gives equal files that read as before, or is refused."""
@@ -486,7 +497,9 @@ class _Checked:
             yield "write: a second time changes what was written"
         places = [out] if self.adapter.sniff(out) else filter(self.adapter.sniff, _files(out))
         written = [run for place in places for run in self.read(place)]
-        yield from _unlike("write", [_bare(run) for run in self.read(copy)], [_bare(run) for run in written])
+        yield from _differences(
+            "write", [_without_clusters(run) for run in self.read(copy)], [_without_clusters(run) for run in written]
+        )
 
 
 def _unlike_case(case: Case, runs: Sequence[Run]) -> Iterator[str]:
@@ -517,7 +530,7 @@ def _all_scores(run: Run) -> list[list[float]]:
     return [np.sort(part.values[~np.isnan(part.values)]).tolist() for part in run.scores]
 
 
-def _lost(whole: Sequence[Run], found: Sequence[Run]) -> bool:
+def _lost_silently(whole: Sequence[Run], found: Sequence[Run]) -> bool:
     """Return True if answers are missing compared to the whole runs and no note says so."""
     parts = ([part for run in runs for part in run.scores] for runs in (whole, found))
     n, left = (sum(np.isfinite(part.values).sum() + part.n_missing for part in of) for of in parts)
@@ -557,7 +570,7 @@ def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
 
 
 @contextmanager
-def _listed(backwards: bool) -> Iterator[None]:
+def _folders_in_order(backwards: bool) -> Iterator[None]:
     """Within the block, list folders in alphabetical or reverse order, as other file systems might."""
     listdir, scandir = os.listdir, os.scandir
 
@@ -585,7 +598,7 @@ def _said(options: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def _bare(run: Run) -> Run:
+def _without_clusters(run: Run) -> Run:
     """Return the run without clusters, to compare it with one whose clusters were written by us."""
     return replace(run, scores=tuple(replace(part, clusters=None, cluster_spec=None) for part in run.scores))
 
@@ -616,7 +629,7 @@ def _facts(run: Run, *, named: bool) -> dict[str, Any]:
     return facts
 
 
-def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
+def _differences(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
     """Yield every difference between two readings of the same runs, in words. Paths may differ."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} instead of {[run.model for run in old]}"

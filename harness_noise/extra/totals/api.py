@@ -74,14 +74,14 @@ def totals(
     """
     sources = _tables(source)
     if any(map(are_answers, sources)):
-        return _of_answers(sources, choices | {"level": level, "range": range, "columns": columns})
+        return _totals_of_answers(sources, choices | {"level": level, "range": range, "columns": columns})
     refuse_others(_NO_QUESTIONS, choices)
     settings = Settings(level=level, range=range)
     rows = [_total(part, level) for one in sources for part in read_totals(one, columns or {}, settings.range)]
     return Totals(_settings(settings), tuple(rows), notes=_notes(rows))
 
 
-def _of_answers(sources: Sequence[Any], choices: Mapping[str, Any]) -> Totals:
+def _totals_of_answers(sources: Sequence[Any], choices: Mapping[str, Any]) -> Totals:
     """Return total scores of a run's repeats, or of several runs of a model, computed from their answers.
 
     Raises:
@@ -204,18 +204,20 @@ def gate_totals(
     baseline = [] if none else _tables(against)
     if (floor is None) == (not baseline) or len(baseline) > 1:
         raise InputError("what must the totals reach? Give one table as `against`, or a `floor`")
-    new = _by_key(read_totals(_one(run), columns or {}, settings.range))
+    new = _totals_by_key(read_totals(_one(run), columns or {}, settings.range))
     if floor is not None:
         base: dict[Key, TotalsOf] = {}
     else:
-        base = _by_key(read_totals(baseline[0], columns or {}, settings.range))
+        base = _totals_by_key(read_totals(baseline[0], columns or {}, settings.range))
         lost = [f"{' '.join(filter(None, key))}" for key in base if key not in new]
         if lost:
             raise InputError(f"the baseline has {lost[0]}, and the run lacks it")
     how = (floor, margin or 0.0, rule, (1 - level) / 2)
     rows = [_gate_row(part, base.get(key), *how) for key, part in new.items()]
     widths = [math.inf if part.bounds is None else part.bounds[1] - part.bounds[0] for part in new.values()]
-    return _decided(_with_power(rows, widths, rule, margin or 0.0, (1 - level) / 2), settings, rule, margin or 0.0)
+    return _result_of_totals(
+        _with_power(rows, widths, rule, margin or 0.0, (1 - level) / 2), settings, rule, margin or 0.0
+    )
 
 
 SHARED_P = 0.05
@@ -297,10 +299,10 @@ def _by_model(runs: Sequence[Run], level: float) -> Iterator[tuple[Total, list[R
             same = [other for run in of_model for other in run.scores if other.key == part.key]
             names, table = _repeats(part) if len(of_model) == 1 else _several(of_model, same)
             if table.shape[1] > 1 and len(table):
-                yield *_of_table(model, part, names, table, level), _left_out(model, same, len(table))
+                yield *_of_table(model, part, names, table, level), _note_on_left_out(model, same, len(table))
 
 
-def _left_out(model: str, parts: Sequence[Scores], n: int) -> Note | None:
+def _note_on_left_out(model: str, parts: Sequence[Scores], n: int) -> Note | None:
     """Return a note on how many questions not every run has answered, so that they are left out, or None."""
     every = {key for part in parts for key in picked(part.questions.keys, np.flatnonzero(is_scored(part)))}
     if len(every) <= n:
@@ -351,7 +353,7 @@ def _of_table(
     return row, each
 
 
-def _by_key(parts: Sequence[TotalsOf]) -> dict[Key, TotalsOf]:
+def _totals_by_key(parts: Sequence[TotalsOf]) -> dict[Key, TotalsOf]:
     """Return {(task, metric): totals} of a table. Refuse one with several models.
 
     Raises:
@@ -372,7 +374,7 @@ def _sides(
         parts = [[part for part in parts[0] if part.model == model] for model in models]
     if len(parts) != 2:
         raise InputError(f"two sets of totals are compared, and {len(parts)} are given: name two tables")
-    return _by_key(parts[0]), _by_key(parts[1])
+    return _totals_by_key(parts[0]), _totals_by_key(parts[1])
 
 
 def _checked(a: TotalsOf, b: TotalsOf, least_a: int) -> tuple[stats.SpreadOfTotals, stats.SpreadOfTotals]:
@@ -456,7 +458,7 @@ def _with_power(
     return out
 
 
-def _decided(rows: Sequence[GateRow], settings: Settings, rule: Rule, margin: float) -> Gate:
+def _result_of_totals(rows: Sequence[GateRow], settings: Settings, rule: Rule, margin: float) -> Gate:
     """Return the gate's result, from the p-values of all rows of totals.
 
     What must hold for any row is adjusted, what must hold for every row is not.

@@ -51,7 +51,7 @@ class HelmAdapter(ReadOnly):
         if not (isinstance(name, str) and isinstance(model, str)):
             raise InputError(f"{folder / SPEC}: no name and model of a run{DAMAGED}")
         task = MODEL.sub("", name).replace(":,", ":").strip(":,")
-        texts = {str(field(row, "id")): field(row, "input", "text") for row in _list(folder / INSTANCES)}
+        texts = {str(field(row, "id")): field(row, "input", "text") for row in _items_of_file(folder / INSTANCES)}
         answers = Answers(folder, options, kind="instance id", text="input")
         answers.file = stats
         trials = set()
@@ -68,7 +68,7 @@ class HelmAdapter(ReadOnly):
                 answer = instance, trial, stat.get("mean"), {**doc, "split": split}
                 answers.add(_named(task, split), metric, perturbation, *answer, line=place)
         answers.repeats_are_runs = len(trials) > 1
-        for stat in _list(folder / NATIVE):  # HELM's own means of the instances as they are
+        for stat in _items_of_file(folder / NATIVE):  # HELM's own means of the instances as they are
             name, value = field(stat, "name"), finite(field(stat, "mean"))
             if isinstance(name, dict) and value is not None and not name.get("perturbation"):
                 answers.describe(_named(task, _split(name)), str(name.get("name")), "none", native=value)
@@ -113,6 +113,6 @@ def _perturbation(row: Any) -> str:
     return f"{perturbation.get('name')} ({settings})" if settings else str(perturbation.get("name"))
 
 
-def _list(path: Path) -> Iterable[Any]:
+def _items_of_file(path: Path) -> Iterable[Any]:
     """Yield the items of a JSON list file, nothing if the file does not exist."""
     return items(path, DAMAGED) if path.is_file() else ()

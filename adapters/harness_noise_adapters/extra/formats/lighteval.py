@@ -63,7 +63,7 @@ def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadO
     """Read the details files of one model and date into a Run, with lighteval's own means."""
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
-        _add(answers, file)
+        _add_task(answers, file)
     parts = folder.parts[:-1] if re.fullmatch(_DATE, folder.name) else folder.parts
     at = max((i for i, part in enumerate(parts) if part == "details"), default=len(parts) - 2)
     model = "/".join(parts[at + 1 :]) or folder.name
@@ -74,7 +74,7 @@ def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadO
     return answers.run(model, adapter.name, date=date)
 
 
-def _add(answers: Answers, file: Path) -> None:
+def _add_task(answers: Answers, file: Path) -> None:
     """Read the answers of one task from a details file and add them to `answers`."""
     answers.file = file
     refuse_pointer(file)

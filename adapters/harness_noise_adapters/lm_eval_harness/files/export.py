@@ -48,14 +48,14 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
             without being its folder. A file that had been written by then is whole.
     """
     options = replace(options, tasks=(), metrics=(), scorers=(), strict=True)
-    runs = [_whole(output) for output in outputs.find(path)]
+    runs = [_whole_run(output) for output in outputs.find(path)]
     written = [file for output in runs for file in _write_run(output, path, out, analyze, options)]
     if not written:
         raise NothingToAddError(path)
     return written
 
 
-def _whole(output: RunFiles) -> RunFiles:
+def _whole_run(output: RunFiles) -> RunFiles:
     """Return all files of a run if the user named only one of its samples files, else the run unchanged."""
     return outputs.find(output.results)[0] if output.only is not None and output.results is not None else output
 

@@ -48,7 +48,7 @@ class RunFiles:
 
     @property
     def path(self) -> Path:
-        """The file that represents the run."""
+        """Path that stands for the run: its results file, or a samples file if named alone or without results."""
         if self.only is not None or self.results is None:
             return next(iter(self.samples.values()))
         return self.results
@@ -89,9 +89,9 @@ def find(path: Path) -> list[RunFiles]:
     """
     if path.is_file():
         is_samples = path.suffix == ".jsonl" or _dated_samples(path)
-        return [_of_samples(path) if is_samples else _of_results(path, _samples_in(path.parent))]
+        return [_run_of_samples(path) if is_samples else _run_of_results(path, _samples_in(path.parent))]
     beside = cache(_samples_in)  # many runs may lie in one folder, which is listed once
-    outputs = [_of_results(file, beside(file.parent)) for file in _candidates(path) if _is_results(file)]
+    outputs = [_run_of_results(file, beside(file.parent)) for file in _candidates(path) if _is_results(file)]
     taken = {file for output in outputs for file in output.samples.values()}
     orphans: dict[tuple[Path, str], dict[str, Path]] = {}
     for file in _files_below(path, "*samples_*.json*"):
@@ -203,7 +203,7 @@ def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
     return out
 
 
-def _of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
+def _run_of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
     """Return a run: a results file and the samples files with its date."""
     if date := _date(path):
         return RunFiles(path, samples.get(date, {}))
@@ -229,12 +229,12 @@ def _named_after_model(results: Path) -> dict[str, Path]:
     return {task: file for task, file in named.items() if file is not None}
 
 
-def _of_samples(path: Path) -> RunFiles:
+def _run_of_samples(path: Path) -> RunFiles:
     """Return a samples file as a run of one task, with the results file next to it if there is one."""
     date, beside = _date(path), _samples_in(path.parent)
     files = sorted(path.parent.glob("*.json"), key=lambda file: (_date(file) != date, file))
     for file in filter(_is_results, files):
-        for task, samples in _of_results(file, beside).samples.items():
+        for task, samples in _run_of_results(file, beside).samples.items():
             if samples == path:
                 return RunFiles(file, {task: path}, only=task)
     name, plain = _dated_samples(path), _UNDATED.fullmatch(path.name)

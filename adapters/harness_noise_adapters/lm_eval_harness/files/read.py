@@ -60,7 +60,7 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
         raw=frozenset(
             metric
             for metric in (aggregations if native.results else aggregates.PAIR_METRICS)
-            if _is_raw(metric, aggregations.get(metric))
+            if _needs_raw_values(metric, aggregations.get(metric))
         ),
         choices=plain and choices.BESIDE in aggregations and wants_choices,
         brier=plain and aggregations.get(choices.BRIER, "") in (None, choices.BRIER),
@@ -83,7 +83,7 @@ def names_of(specs: Iterable[Spec | None]) -> frozenset[bytes] | None:
 _TWO_WAYS = frozenset('"\\/')
 
 
-def _is_raw(metric: str, aggregation: str | None) -> bool:
+def _needs_raw_values(metric: str, aggregation: str | None) -> bool:
     """Return True if a metric's raw values are needed, as it is computed over all questions (F1, …).
 
     Either lm-eval computes the metric from all questions together, or the task's own code may compute an F1 from pairs.
@@ -262,7 +262,7 @@ class Reading:
     samples: dict[str, Samples]
 
 
-def _of_files(output: RunFiles, native: Native) -> list[Note]:
+def _notes_on_files(output: RunFiles, native: Native) -> list[Note]:
     """Return notes if a run has no results file, or did not end."""
     notes: list[Note] = []
     if output.results is None:
@@ -302,10 +302,10 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         there = [output.only]
     else:
         there = list(native.tasks if output.results is not None else output.samples)
-    tasks = _asked_for(there, native, options)
+    tasks = _selected_tasks(there, native, options)
     # for the selection: to say what there is, and which of two files of a task counts
     unread = [Skipped(task, "", "", "it was not asked for") for task in there if task not in tasks]
-    notes = _of_files(output, native)
+    notes = _notes_on_files(output, native)
     spec = None if options.cluster is None else ClusterSpec.parse(options.cluster)
     samples: dict[str, Samples] = {}
     gathered = Gathered(notes=notes)
@@ -355,7 +355,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     return Reading(with_groups(run, options.groups), native.results, samples)
 
 
-def _asked_for(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
+def _selected_tasks(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
     """Return the tasks that the option `tasks` selects, by name (glob) or by lm-eval group."""
     if not options.tasks:
         return tasks

@@ -117,13 +117,13 @@ def question_text(doc: Mapping[str, Any]) -> str | None:
 
 def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
     """Return (text that identifies the question or None, short text to show) of a document."""
-    question = _first(doc, QUESTION)
-    context = _first(doc, CONTEXT)
-    shown = (_first(doc, doc) or "") if question is None else question
+    question = _first_text(doc, QUESTION)
+    context = _first_text(doc, CONTEXT)
+    shown = (_first_text(doc, doc) or "") if question is None else question
     return question if question is None or context is None else f"{context}\n{question}", excerpt(shown)
 
 
-def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
+def _first_text(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """Return the first of these fields that is a text in a document, None if none is."""
     for name in names:
         value = doc.get(name)
@@ -213,7 +213,7 @@ def _told(row: Row) -> QuestionText:
     doc = _doc(row)
     target = row.get("target")
     return QuestionText(
-        text=question_text(doc) or _first(doc, doc),
+        text=question_text(doc) or _first_text(doc, doc),
         target=None if target is None else target if isinstance(target, str) else json.dumps(target),
         answers=tuple(_answer_texts(row)),
     )
@@ -427,7 +427,7 @@ def _verified(samples: Samples, suspected: set[int]) -> tuple[tuple[int, ...], .
 
 def _words_spec(doc: Mapping[str, Any]) -> str:
     """Return a SPEC that clusters questions with equal words, "" if no field has them."""
-    names = [next((name for name in fields if _first(doc, [name])), None) for fields in (CONTEXT, QUESTION)]
+    names = [next((name for name in fields if _first_text(doc, [name])), None) for fields in (CONTEXT, QUESTION)]
     if names[1] is None:
         return ""
     return names[1] if names[0] is None else f"{{{{{names[0]}}}}} {{{{{names[1]}}}}}"

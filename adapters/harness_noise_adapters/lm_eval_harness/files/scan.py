@@ -69,7 +69,7 @@ def blocks(
     try:
         with opened(path) as file:
             before = stamp(path, file)
-            for lines in in_blocks(_lines(path, file), _BLOCK):
+            for lines in in_blocks(_sample_lines(path, file), _BLOCK):
                 if first == 1:
                     whole = _begins_otherwise(lines[0], path, choices) or whole
                 if block := list(_decoded(path, first, lines, whole, cut)):
@@ -110,7 +110,7 @@ def _decoded(
         yield number, line, row, end
 
 
-def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+def _sample_lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines of a samples file, also of one that is a single JSON array (lm-eval ≤ 0.4.2)."""
     is_array = file.read(64).lstrip().startswith(b"[")
     file.seek(0)
@@ -180,7 +180,7 @@ def _cut(
         else:
             row = loads(text)
             shape = tuple(row), line.count(b":", stop)
-            if shape not in shapes or not raw.isdisjoint(row) or (names and _twice(text, names)):
+            if shape not in shapes or not raw.isdisjoint(row) or (names and _may_occur_twice(text, names)):
                 row = checked(text)
                 shapes.add(shape)
     except (TypeError, ValueError, RecursionError):
@@ -189,7 +189,7 @@ def _cut(
     return (row, start) if complete else (None, 0)
 
 
-def _twice(text: bytes, names: frozenset[bytes]) -> bool:
+def _may_occur_twice(text: bytes, names: frozenset[bytes]) -> bool:
     """Return True if one of these names might occur twice in a line, or be written with escapes."""
     for name in names:  # a generator would take as long as the search
         if text.count(name) > 1:
@@ -447,12 +447,12 @@ def unread(line: bytes, row: Row, n: int) -> list[bool]:
         if start < 0 or stop < 0 or not line.startswith(b'[["', start + len(_ANSWERS)):  # of a choice it is [[[
             return []
         row = loads(b"{" + line[start + 2 : stop] + b"}")
-    each = _only(row.get("resps")), _only(row.get("filtered_resps"))
+    each = _texts_of_list(row.get("resps")), _texts_of_list(row.get("filtered_resps"))
     known = [[not text or text == INVALID or text.isspace() for text in texts] for texts in each if len(texts) == n]
     return list(map(any, zip(*known, strict=True)))
 
 
-def _only(value: Any) -> list[str]:
+def _texts_of_list(value: Any) -> list[str]:
     """Return the texts of a list, or of a list in a list. [] if there is anything else."""
     inner = value[0] if type(value) is list and len(value) == 1 and type(value[0]) is list else value
     return inner if type(inner) is list and set(map(type, inner)) == {str} else []

@@ -243,7 +243,7 @@ class Further:
             self.wanted = left
         if not self.wanted:
             return
-        with self._apart():
+        with self._with_own_seeds():
             for repeat, batch in rounds:
                 if batch:
                     self._ask(call, repeat, batch)
@@ -295,7 +295,7 @@ class Further:
             self.journal.add(slot, answer, self._server)
 
     @contextmanager
-    def _apart(self) -> Iterator[None]:
+    def _with_own_seeds(self) -> Iterator[None]:
         """Within the block, let the model use our own seeds. Random states are restored after it."""
         lm = innermost(self.lm)
         with ExitStack() as stack:

@@ -188,7 +188,7 @@ class Journal:
                     finished.update(row["finished"])
                 elif "began" in row:
                     if (row["model"], row["ranks"]) == (model, ranks) and row["run"] not in _mine:
-                        where = _may_go_on(str(row["host"]), row["process"], quiet)
+                        where = _still_running(str(row["host"]), row["process"], quiet)
                         runs[row["run"]] = _Run(datetime.fromisoformat(row["began"]))
                         going |= {row["run"]: where} if where is not None else {}
                 elif row["run"] in runs:
@@ -324,7 +324,7 @@ def _quiet_for(path: Path) -> timedelta:
         return timedelta.max
 
 
-def _may_go_on(host: str, process: int, quiet: timedelta) -> str | None:
+def _still_running(host: str, process: int, quiet: timedelta) -> str | None:
     """Return words on where another run still seems to be running, None if it has ended.
 
     Args:

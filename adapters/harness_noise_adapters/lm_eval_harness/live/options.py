@@ -47,7 +47,7 @@ class RepeatsSpec:
         Raises:
             InputError: a K that is no number of answers.
         """
-        return cls(tuple((task or "*", _repeats(K, where)) for task, K in _pairs(value)))
+        return cls(tuple((task or "*", _repeats(K, where)) for task, K in _name_value_pairs(value)))
 
     def _given_for(self, task: str) -> int | None:
         """Return the K given for a task, 0 for `auto`, None if none is given."""
@@ -109,7 +109,7 @@ class Options(StoppingOptions):
 
     def named(self, name: str, value: object = "") -> str:
         """Return an option with its value as the user types it: flag, variable or parameter."""
-        return _named(name, value, where=self.where)
+        return _as_typed(name, value, where=self.where)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], where: str = "noise options") -> Options:
@@ -127,7 +127,7 @@ class Options(StoppingOptions):
         settings = Settings(**chosen, cluster=text)
         repeats = RepeatsSpec.parse(options.get("repeats"), where)
         asking = {name: options[name] for name in _HOW_MUCH if options.get(name) is not None}
-        named, fields = partial(_named, where=where), {}
+        named, fields = partial(_as_typed, where=where), {}
         if asking:
             less = asking | {"repeats": "auto" if repeats.auto else None}
             check = extra("stopping.options", named(next(iter(asking)))).checked
@@ -197,7 +197,7 @@ def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
 def groups(value: object, where: str) -> dict[str, str]:
     """Parse groups given as a mapping or NAME=PATTERN texts. Return {name: pattern}."""
     out = {}
-    for name, pattern in _pairs(value):
+    for name, pattern in _name_value_pairs(value):
         if not (name and pattern):
             text = f"{name}={pattern}" if name else pattern
             raise InputError(f"{where}: group {text!r} is not NAME=PATTERN, such as mgsm=mgsm_direct_*")
@@ -205,7 +205,7 @@ def groups(value: object, where: str) -> dict[str, str]:
     return out
 
 
-def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
+def _name_value_pairs(entries: object) -> Iterator[tuple[str, Any]]:
     """Yield (name, value) from mappings and NAME=VALUE texts. The name is "" if there is none.
 
     The name is empty where there is none.
@@ -221,7 +221,7 @@ def _pairs(entries: object) -> Iterator[tuple[str, Any]]:
             yield "", entry
 
 
-def _named(name: str, value: object = "", *, where: str) -> str:
+def _as_typed(name: str, value: object = "", *, where: str) -> str:
     """Return an option as the user types it: a flag, a variable or a parameter, depending on `where`."""
     if where.startswith("--"):
         return f"{where}_{name} {value}".rstrip()

@@ -227,12 +227,12 @@ class Asking:
         """
         self.further.had = self.further.wanted = 0
         copies: dict[str, bool] = {}
-        asked = self._tried(lambda call: copies.update(self._probed(call, self._requests(part))))
+        asked = self._try_asking(lambda call: copies.update(self._probed(call, self._requests(part))))
         if self._greedy:
             self._judge(self._requests(part), copies)
-        return asked and self._tried(lambda call: self.further.ask(call, self._rounds(self._requests(part))))
+        return asked and self._try_asking(lambda call: self.further.ask(call, self._rounds(self._requests(part))))
 
-    def _tried(self, step: Callable[[Callable[[Sequence[Any]], Any]], Any]) -> bool:
+    def _try_asking(self, step: Callable[[Callable[[Sequence[Any]], Any]], Any]) -> bool:
         """Run a step that asks the model. Return False if it fails, or if asking was stopped."""
         if self._call is None or self.interrupted:
             return False
@@ -366,7 +366,7 @@ class Asking:
             return
         from lm_eval.api.model import hash_args
 
-        ours = self._ours()
+        ours = self._requests_to_repeat()
         distinct = {id(request): request for request in requests if id(request) in ours}.values()
         cached = sum(
             not request.args[1].get("do_sample", False) and hash_args(GENERATE, request.args) in self.lm.dbdict
@@ -393,7 +393,7 @@ class Asking:
 
     def _rounds(self, requests: Sequence[Any]) -> list[Round]:
         """Return [(repeat, requests without an answer for it)], in order of repeats."""
-        ours = self._ours()
+        ours = self._requests_to_repeat()
         seen: Counter[int] = Counter()
         rounds: defaultdict[int, list[Any]] = defaultdict(list)
         for request in requests:
@@ -408,7 +408,7 @@ class Asking:
 
     def _probed(self, call: Callable[[Sequence[Any]], Any], requests: Sequence[Any]) -> dict[str, bool]:
         """Ask greedy tasks for one further answer to a few questions. Return {task: True if all are copies}."""
-        ours, tried = self._ours(), dict[str, dict[int, Any]]()
+        ours, tried = self._requests_to_repeat(), dict[str, dict[int, Any]]()
         most = -(-PROBES // self._ranks)  # lm-eval deals the questions out in turn
         for request in requests:
             name = ours.get(id(request), "")
@@ -446,7 +446,7 @@ class Asking:
                 self._in_the_end.pop(name, None)
                 del self.raised[name]
 
-    def _ours(self) -> dict[int, str]:
+    def _requests_to_repeat(self) -> dict[int, str]:
         """Return {id of a request that gets further answers: its task}."""
         for name, task in self.raised.items():
             self._task_of.update((id(request), name) for request in task.instances if request.request_type == GENERATE)

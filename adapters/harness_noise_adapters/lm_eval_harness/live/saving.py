@@ -100,10 +100,10 @@ class Saving:
         rows = {key: value for key, value in results.items() if key != "samples"} | {BLOCK: {UNFINISHED: True}}
         with self._staged(alone, quiet=True):
             alone.save_results_aggregated(results=rows, samples=samples if logged else None)
-            self._take(alone, "")
+            self._keep_written_file(alone, "")
             for name, found in samples.items():
                 alone.save_results_samples(task_name=name, samples=found)
-                self._take(alone, name, found)
+                self._keep_written_file(alone, name, found)
         if self.cut:
             self._say("lm-eval's own result could not be saved before the further answers (is the disk full?)")
         else:
@@ -191,12 +191,12 @@ class Saving:
         """Let lm-eval's tracker write one file, and move all files into place after the last."""
         with self._staged(self._tracker), patched(self, "uploading", lambda: self._now(task, samples)):
             call()
-        self._take(self._tracker, task, samples)
+        self._keep_written_file(self._tracker, task, samples)
         if not self._waiting:
             self._publish_or_keep()
 
     def _now(self, task: str, samples: Sequence[Any] | None) -> None:
-        self._take(self._tracker, task, samples)
+        self._keep_written_file(self._tracker, task, samples)
         self._publish_or_keep()
 
     def uploading(self) -> None:
@@ -217,7 +217,7 @@ class Saving:
             with suppress(OSError):  # a journal in it stays
                 self._stage.parent.rmdir()
 
-    def _take(self, tracker: Any, task: str, samples: Sequence[Any] | None = None) -> None:
+    def _keep_written_file(self, tracker: Any, task: str, samples: Sequence[Any] | None = None) -> None:
         """Keep the file that the tracker has just written if it is complete, else note its task."""
         if task in self._taken:
             return
@@ -225,7 +225,7 @@ class Saving:
         date = getattr(tracker, "date_id", None)
         name = f"samples_{task}_{date}.jsonl" if task else f"*_{date}.json"
         found = next(iter(sorted(self._stage.rglob(name))), None)
-        if found is not None and (_is_json(found) if samples is None else _lines(found) == len(samples)):
+        if found is not None and (_is_json(found) if samples is None else _count_lines(found) == len(samples)):
             self._whole[task] = found
         else:
             self.cut.append(task)
@@ -279,7 +279,7 @@ def _is_json(file: Path) -> bool:
     return True
 
 
-def _lines(file: Path) -> int:
+def _count_lines(file: Path) -> int:
     """Count the lines of a file. −1 if the last line has no end."""
     count, last = 0, b"\n"
     with file.open("rb") as content:

@@ -116,7 +116,7 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
     """
     K = max(map(len, raw))
     # the logged values are lm-eval's: a task's own code must not change them
-    records = copy.deepcopy([[_value(doc[k]) if k < len(doc) else None for k in range(K)] for doc in raw])
+    records = copy.deepcopy([[_none_for_nan(doc[k]) if k < len(doc) else None for k in range(K)] for doc in raw])
     first = [doc[0] for doc in records if doc[0] is not None]
     if not first:
         raise NotPossibleError("no question has a value")
@@ -131,7 +131,7 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
         return CorpusScores(stats=summed[0], value=summed[1], **fields)
     if call > _PATIENCE:
         budget.spend(call, K)
-    fields["of_rows"] = _of_rows(aggregation)
+    fields["of_rows"] = _kind_of_aggregation(aggregation)
     # the first call may have loaded a library; resamples have no order, so that the value must not hang on it
     again, call = _timed(quiet, [*first[1:], first[0]])
     if not nearly_equal(expected, again):
@@ -146,7 +146,7 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
 _OF_ORDER = "its aggregation gives another value if the questions are in another order"
 
 
-def _of_rows(aggregation: Aggregation) -> Literal["function", "order"] | None:
+def _kind_of_aggregation(aggregation: Aggregation) -> Literal["function", "order"] | None:
     """Return "order" for lm-eval's median, "function" for its other aggregations, None for a task's own.
 
     "function" says that the aggregation groups no rows.
@@ -181,7 +181,7 @@ def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
         return None
 
 
-def _value(value: Any) -> Any:
+def _none_for_nan(value: Any) -> Any:
     """Return a raw value unchanged, None for NaN."""
     return None if isinstance(value, (float, np.floating)) and math.isnan(value) else value
 

@@ -155,7 +155,7 @@ def beside(part: Scores, values: FloatArray) -> Scores:
 
 
 def asked_for(part: Scores) -> Scores:
-    """Return the scores without the code `not_asked_for`."""
+    """Return the scores with the code `not_asked_for` removed: the user named this metric, so they are shown."""
     return replace(part, diagnostics=tuple(code for code in part.diagnostics if code != NOT_ASKED))
 
 

@@ -154,13 +154,13 @@ class Scored:
 
 def scalar(value: Any) -> tuple[str, float]:
     """Return (kind, number) of a logged value: "number", "numeral", "missing", "text" or "other"."""
-    number = number_of(value, _of_text)
+    number = number_of(value, _text_as_number)
     if number is None:
         return ("text" if isinstance(value, str) else "other"), math.nan
     return ("numeral" if isinstance(value, str) else "missing" if number != number else "number"), number
 
 
-def _of_text(text: str) -> float | None:
+def _text_as_number(text: str) -> float | None:
     """Convert a text to a number ("True" is 1), None if it is none.
 
     Old files have numpy's scalars as texts.
@@ -376,7 +376,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> Non
         if reason is None:
             scores += _mean_of(task, measured, out.notes)
         else:
-            whole = _whole(task, measured, reason, out)
+            whole = _corpus_scores(task, measured, reason, out)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
     scores = with_passes(scores)
     out.scores += [*scores, *_new_acc_prob(task, scores, out.left_out)]
@@ -511,7 +511,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
     )
 
 
-def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
+def _corpus_scores(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
     """Return a metric over all questions as `CorpusScores`, or `Skipped` with the reason."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregation(key[0])

@@ -38,7 +38,7 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
         RefuseError: there is none.
     """
     if {"score", "models", "metrics"} & {*said}:
-        _take_said(table, roles, said)
+        _take_named(table, roles, said)
         _find_question(table, roles, roles.score)
         return
     if _take_counts(table, roles):
@@ -105,7 +105,7 @@ def _take_counts(table: TableFacts, roles: Roles) -> bool:
     return bool(roles.score)
 
 
-def _take_said(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
+def _take_named(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
     """Store the score columns that the user named in `roles`, with what several columns stand for."""
     for kind in ("models", "metrics"):
         if kind in said:
@@ -172,7 +172,7 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
     close = [one for one in left if best.points - one.points < MARGIN and one.points >= ASKED]
     if len(close) > 1 and best.points >= TAKEN:
         metrics = [one for one in close if one.points >= TAKEN - MARGIN]
-        if all(one.group in ("metric", "graded") or _is_share(one) for one in metrics) and _has_metrics(metrics):
+        if all(one.group in ("metric", "graded") or _is_exact_match(one) for one in metrics) and _has_metrics(metrics):
             return metrics
         if _are_parts(metrics):
             return metrics
@@ -212,7 +212,7 @@ def _ask_of_unknown_family(table: TableFacts, best: ScoreCandidate) -> None:
 _FAMILY = 3
 
 
-def _is_share(one: ScoreCandidate) -> bool:
+def _is_exact_match(one: ScoreCandidate) -> bool:
     """Return True if a candidate score column is named like exact match (`em` or `…exact_match`)."""
     return one.column.last == "em" or one.column.last.endswith("exact_match")
 

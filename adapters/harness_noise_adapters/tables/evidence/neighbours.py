@@ -78,7 +78,7 @@ def felled(scene: Scene, one: ScoreCandidate) -> str | None:
     return next((why for check in _FELLERS if (why := check(scene, one)) is not None), None)
 
 
-def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
+def _why_answers_by_gold(scene: Scene, one: ScoreCandidate) -> str | None:
     """Return why column X holds answers, not scores: a column gold_X or expected_X exists. None if not (a)."""
     column = one.column
     stem = [part for part in column.parts if part not in ("output", "pred", "predicted")]
@@ -90,7 +90,7 @@ def _has_gold_of_its_own(scene: Scene, one: ScoreCandidate) -> str | None:
     return None
 
 
-def _is_property(scene: Scene, one: ScoreCandidate) -> str | None:
+def _why_property_of_question(scene: Scene, one: ScoreCandidate) -> str | None:
     """Return why a column is no score: it hardly differs between models on a question. None if not so (g)."""
     model, question = scene.roles.named.get("model"), scene.roles.question
     if model is None or question is None or len(model.distinct) < 2 or one.column.kind == "scores":
@@ -118,7 +118,7 @@ def _is_property(scene: Scene, one: ScoreCandidate) -> str | None:
 _FEWEST, _FEWEST_01, _MANY = 4, 20, 5000
 
 
-def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str | None:
+def _why_constant(scene: Scene, one: ScoreCandidate) -> str | None:
     """Return why a constant column is no score: some answers are right, some wrong. None if not so (h)."""
     agreement = scene.agreement
     if agreement is None or not one.column.is_constant or one.column.kind == "scores":
@@ -132,7 +132,7 @@ def _is_constant_though_answers_differ(scene: Scene, one: ScoreCandidate) -> str
     )
 
 
-def _is_of_another_thing(scene: Scene, one: ScoreCandidate) -> str | None:
+def _why_of_another_thing(scene: Scene, one: ScoreCandidate) -> str | None:
     """Return why X_score rates something else: a column X_id exists that names another thing. None if not so."""
     parent, before = one.column.parts[:-1], one.column.last.rpartition("_")[0]
     ids = [column for column in scene.table.columns if column.parts == [*parent, f"{before}_id"]]
@@ -146,10 +146,10 @@ def _cell(column: ColumnFacts) -> str:
 
 
 _FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
-    _has_gold_of_its_own,
-    _is_property,
-    _is_constant_though_answers_differ,
-    _is_of_another_thing,
+    _why_answers_by_gold,
+    _why_property_of_question,
+    _why_constant,
+    _why_of_another_thing,
 )
 
 
@@ -168,7 +168,7 @@ def _choice(column: ColumnFacts, of: str = "") -> Choice:
     return Choice({"score": column.name}, of, column.mean)
 
 
-def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if a true/false column next to the model's answers may be the right answer, not a score (b)."""
     column, pred = one.column, scene.roles.pred
     if one.group != "verdict" or column.scale != "01" or pred is None or pred.scale != "01":
@@ -178,7 +178,7 @@ def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
         both = ~np.isnan(agreement) & ~np.isnan(values)
         if both.any() and np.mean(agreement[both] == values[both]) > _NEARLY:
             return
-    elif not _looks_like(column, pred):
+    elif not _has_only_values_of(column, pred):
         return
     raise AskError(
         "score",
@@ -189,7 +189,7 @@ def _beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
     )
 
 
-def _looks_like(column: ColumnFacts, pred: ColumnFacts) -> bool:
+def _has_only_values_of(column: ColumnFacts, pred: ColumnFacts) -> bool:
     """Return True if a verdict column holds only values that the answer column also has, such as 0 and 1."""
     return {str(cell).lower() for cell in column.distinct} <= {str(cell).lower() for cell in pred.distinct} | {
         "",
@@ -197,7 +197,7 @@ def _looks_like(column: ColumnFacts, pred: ColumnFacts) -> bool:
     }
 
 
-def _beside_earned(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_beside_earned(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if a column never lies below the points earned: it may be what a question is worth (c)."""
     worth = one.column
     others = [column for column in scene.table.columns if column is not worth and is_earned(column.last)]
@@ -214,7 +214,7 @@ def _beside_earned(scene: Scene, one: ScoreCandidate) -> None:
             )
 
 
-def _ratio(part: ColumnFacts, whole: ColumnFacts) -> str:
+def _template_of_ratio(part: ColumnFacts, whole: ColumnFacts) -> str:
     """Return a template text that divides one column by another and is empty where the first one is."""
     return f"{{{{ (({part.name} | float) / ({whole.name} | float)) if {part.name} not in (none, '') }}}}"
 
@@ -226,7 +226,7 @@ def _never_above(low: ColumnFacts, high: ColumnFacts) -> bool:
     return bool(both.any()) and bool((low.numbers[both] <= high.numbers[both]).all())
 
 
-def _beside_most(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_beside_maximum(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if a maximum column varies: is the score the points or their share of it (d)?"""
     column = one.column
     if column.scale in ("", "01") or column.kind == "scores" or column.last == "pass1":
@@ -240,12 +240,12 @@ def _beside_most(scene: Scene, one: ScoreCandidate) -> None:
         raise AskError(
             "scale",
             f"{column.name!r} is never above {most.name!r}, which varies: points, or the share of them",
-            (_choice(column, "points"), Choice({"score": _ratio(column, most)}, "the share", share)),
+            (_choice(column, "points"), Choice({"score": _template_of_ratio(column, most)}, "the share", share)),
             (column.name,),
         )
 
 
-def _beside_tests(scene: Scene, counts: ColumnFacts) -> None:
+def _ask_beside_tests(scene: Scene, counts: ColumnFacts) -> None:
     """Raise a question if counts never exceed a number of tests: is the score the share, or all passed (e)?"""
     for most in scene.table.columns:
         if most is counts or most.last not in WORDS["whole"]["tests"] or not _never_above(counts, most):
@@ -258,7 +258,11 @@ def _beside_tests(scene: Scene, counts: ColumnFacts) -> None:
             "score",
             f"{counts.name!r} counts up to {most.name!r}: a share, or whether all passed",
             (
-                Choice({"score": _ratio(counts, most)}, "the share", float(np.nanmean(np.where(*share, np.nan)))),
+                Choice(
+                    {"score": _template_of_ratio(counts, most)},
+                    "the share",
+                    float(np.nanmean(np.where(*share, np.nan))),
+                ),
                 Choice({"score": all_of}, "all of them", float(every)),
             ),
             (counts.name,),
@@ -269,10 +273,10 @@ def ask_of_counts(scene: Scene) -> None:
     """Raise a question if a column named like a verdict holds counts of passed tests next to their total."""
     for column in scene.table.columns:
         if column.vetoed and column.scale in ("small", "hundred", "other"):
-            _beside_tests(scene, column)
+            _ask_beside_tests(scene, column)
 
 
-def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_beside_worth(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if points above 1 next to a right answer may be a question's worth, not a score (f)."""
     column, roles = one.column, scene.roles
     if one.group != "graded" or column.scale not in ("small", "hundred", "other") or column.kind == "scores":
@@ -290,7 +294,7 @@ def _beside_worth(scene: Scene, one: ScoreCandidate) -> None:
     )
 
 
-def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_of_lone_value(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if a single value such as −1 among scores above 1 may stand for a missing score (i)."""
     values = one.column.numbers if one.column.kind == "number" else np.zeros(0)
     values = values[~np.isnan(values)]
@@ -309,7 +313,7 @@ def _with_a_lone_value(scene: Scene, one: ScoreCandidate) -> None:
             )
 
 
-def _beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if a verdict is false only on errors: it may say that grading ran, not that it is right."""
     columns, verdict = scene.table.columns, one.column
     error = next((column for column in columns if column.last in WORDS["causes"]["texts"]), None)
@@ -342,7 +346,7 @@ def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
     return bool(lowest[failed].all()) and float(lowest[~failed].mean()) < 1 - _CHANCE
 
 
-def _in_a_family(scene: Scene, one: ScoreCandidate) -> None:
+def _ask_of_family(scene: Scene, one: ScoreCandidate) -> None:
     """Raise a question if one score column has sisters with the same prefix and scale: one, or all metrics (j)?"""
     prefix, _, rest = one.column.last.rpartition("_")
     if (
@@ -371,11 +375,11 @@ def _in_a_family(scene: Scene, one: ScoreCandidate) -> None:
 
 _KNOWN = 4.0
 _ASKERS: Sequence[Callable[[Scene, ScoreCandidate], None]] = (
-    _beside_earned,
-    _beside_most,
-    _with_a_lone_value,
-    _beside_prediction,
-    _beside_worth,
-    _beside_ratings,
-    _in_a_family,
+    _ask_beside_earned,
+    _ask_beside_maximum,
+    _ask_of_lone_value,
+    _ask_beside_prediction,
+    _ask_beside_worth,
+    _ask_beside_ratings,
+    _ask_of_family,
 )

@@ -51,7 +51,7 @@ def places_of(paths: Sequence[PurePath]) -> Places:
         return Places(model=FILE)
     if several_folders > 1:
         return Places(model=FOLDER)
-    if (several_files > 1 and _are_tasks(files)) or _is_named(folders):
+    if (several_files > 1 and _are_tasks(files)) or _has_telling_name(folders):
         _ask(paths, f"the files of {folders[0] or 'this folder'} may be tasks or models")
     return Places(model=FILE)
 
@@ -62,7 +62,7 @@ def _are_tasks(names: Sequence[str]) -> bool:
     return bool(words & {*WORDS["places"]["tasks"]})
 
 
-def _is_named(folders: Sequence[str]) -> bool:
+def _has_telling_name(folders: Sequence[str]) -> bool:
     """Return True if the first folder has a telling name, not a generic one such as "results"."""
     return bool(folders[0]) and folders[0].lower() not in WORDS["places"]["folders"]
 

@@ -56,11 +56,11 @@ def find_repeats(
     if not (given or off):
         if not (pools.several.size or vouched or roles.question is None):
             _refuse_numbered_rows(table, roles)
-        column = _repeat(table, roles, pools) if pools.several.size else None
+        column = _repeat_column(table, roles, pools) if pools.several.size else None
         roles.named |= {"repeat": column} if column is not None else {}
     if not (off or given or vouched or factors):
         _ask_of_split_conditions(table, roles, pools, ignored)
-    if not pools.several.size or _is_apart(roles, pools, vouched=vouched):
+    if not pools.several.size or _are_distinct_questions(roles, pools, vouched=vouched):
         return
     if not (off or given or within):
         _ask_of_retries(roles, pools)
@@ -117,7 +117,7 @@ def _same(table: TableFacts, roles: Roles) -> list[ColumnFacts]:
     return [column for column in table.columns if column.name in roles.also]
 
 
-def _is_apart(roles: Roles, pools: Pools, *, vouched: bool) -> bool:
+def _are_distinct_questions(roles: Roles, pools: Pools, *, vouched: bool) -> bool:
     """Return True, with a note, if the few rows with equal question texts are distinct questions, not repeats."""
     question, n = roles.question, len(pools.counts)
     if vouched or question is None or not question.is_worded or "repeat" in roles.named:
@@ -168,7 +168,7 @@ def _refuse_numbered_rows(table: TableFacts, roles: Roles) -> None:
             )
 
 
-def _repeat(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts | None:
+def _repeat_column(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts | None:
     """Return the column that numbers the repeats of each question, None if there is none."""
     found = table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score])
     found = [one for one in found if one.kind not in ("object", "list", "scores", "empty")]

@@ -65,20 +65,20 @@ def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]
         AskError: two could, or none is known to.
     """
     words, used = WORDS["question"], [*roles.named.values(), *scores]
-    found = [one for one in table.called(words["ids"], used) if _names(one)]
-    last = [one for one in table.called(words["last_resort"], used) if _names(one)]
-    last.sort(key=_is_random)
+    found = [one for one in table.called(words["ids"], used) if _can_name_questions(one)]
+    last = [one for one in table.called(words["last_resort"], used) if _can_name_questions(one)]
+    last.sort(key=_are_uuids)
     worded = [one for one in found if one.last in words["worded"] and one.is_worded]
     ids = [one for one in found if one.last not in _LOOSE and one not in worded]
     _refuse_rivals(ids, scores)
     loose = [one for one in found if one.last in _LOOSE and one not in worded]
-    by_words = [*worded, *(one for one in table.called(words["words"], used) if _names(one))]
+    by_words = [*worded, *(one for one in table.called(words["words"], used) if _can_name_questions(one))]
     named = next(iter([*ids, *(last or loose)]), None)
     prompts = [one for one in table.called(words["prompts"], used) if one.kind == "text"]
     roles.words = [*worded, *prompts]
     roles.question = named or next(iter(by_words), None)
     if named is not None and by_words:
-        _settle(table, roles, named, by_words[0], scores)
+        _prefer_words_to_id(table, roles, named, by_words[0], scores)
     if roles.question is not None and roles.question.last in _NAMES:
         _refuse_names(roles.question, scores)
     task = roles.named.get("task")
@@ -125,7 +125,7 @@ def _refuse_rivals(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) ->
         )
 
 
-def _settle(
+def _prefer_words_to_id(
     table: TableFacts, roles: Roles, named: ColumnFacts, words: ColumnFacts, scores: Sequence[ColumnFacts]
 ) -> None:
     """Make the text column the question if the id column only numbers rows or the answers to each question.
@@ -145,7 +145,7 @@ def _settle(
         return
     again = len(texts.several)
     even = texts.counts.min() > 1 and texts.counts.max() < 2 * texts.counts.min()
-    if sure and (2 * again > len(texts.counts) or _is_counted(table, keys, words)):
+    if sure and (2 * again > len(texts.counts) or _numbers_repeats_evenly(table, keys, words)):
         roles.question = words
     elif sure and again:
         roles.notes.append(
@@ -155,7 +155,9 @@ def _settle(
                 f"questions. If they are repeats, say {parameter('columns', {'question': words.name})}",
             )
         )
-    elif not sure and even and texts.counts.max() < len(texts.counts) and _is_whole(table, texts, words):
+    elif (
+        not sure and even and texts.counts.max() < len(texts.counts) and _text_identifies_question(table, texts, words)
+    ):
         raise AskError(
             "question",
             f"by {named.name!r}, every row is a question of its own, though {len(texts.counts)} texts in "
@@ -174,7 +176,7 @@ def _are_shared(table: TableFacts, roles: Roles, named: ColumnFacts, words: Colu
     return len(pairs) == len(words.distinct) * len(model.distinct)
 
 
-def _is_counted(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFacts) -> bool:
+def _numbers_repeats_evenly(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFacts) -> bool:
     """Return True if a repeat column numbers the rows with equal question texts evenly, unlike a seed."""
     texts = Pools.of([*keys, words], table.n)
     for column in table.called(WORDS["repeat"]["exact"], [*keys, words]):
@@ -183,7 +185,7 @@ def _is_counted(table: TableFacts, keys: Sequence[ColumnFacts], words: ColumnFac
     return False
 
 
-def _is_whole(table: TableFacts, texts: Pools, words: ColumnFacts) -> bool:
+def _text_identifies_question(table: TableFacts, texts: Pools, words: ColumnFacts) -> bool:
     """Return True if a text column identifies the question alone: equal texts have equal passages and targets."""
     others = [
         column
@@ -193,7 +195,7 @@ def _is_whole(table: TableFacts, texts: Pools, words: ColumnFacts) -> bool:
     return words.is_worded and all(texts.share_varied(column) == 0 for column in others)
 
 
-def _names(column: ColumnFacts) -> bool:
+def _can_name_questions(column: ColumnFacts) -> bool:
     """Return True if a column can name questions: texts or numbers, at most half of them empty."""
     if column.last == "question" and column.kind != "object":
         return True  # a row without one is refused with its number
@@ -202,7 +204,7 @@ def _names(column: ColumnFacts) -> bool:
     return 2 * column.empty <= len(column.codes) and column.kind != "empty"
 
 
-def _is_random(column: ColumnFacts) -> bool:
+def _are_uuids(column: ColumnFacts) -> bool:
     """Return True if all ids are UUIDs, which name rows rather than questions."""
     return all(_UUID.fullmatch(str(cell)) for cell in column.distinct)
 
@@ -216,7 +218,10 @@ def unknown_ids(table: TableFacts, used: Sequence[ColumnFacts | None]) -> list[C
     return [
         column
         for column in table.columns
-        if column not in used and column.last.endswith("_id") and column.last not in never and _names(column)
+        if column not in used
+        and column.last.endswith("_id")
+        and column.last not in never
+        and _can_name_questions(column)
     ]
 
 
@@ -247,7 +252,7 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
     )
 
 
-def _with_error(table: TableFacts) -> str | None:
+def _standard_error_column(table: TableFacts) -> str | None:
     """Return a column that is the standard error of another (`acc_stderr` of `acc`), None if there is none."""
     names = dict.fromkeys(column.name for column in table.columns)
     return next((name for name in names if "_stderr" in name and name.replace("_stderr", "", 1) in names), None)
@@ -262,7 +267,7 @@ def refuse_means(table: TableFacts, roles: Roles, candidates: Sequence[ScoreCand
     first = table.columns[0] if table.columns else None
     if first is not None and {"count", "mean", "std"} <= {str(cell).strip().lower() for cell in first.distinct}:
         raise RefuseError(f"the rows are {', '.join(map(str, first.distinct[:4]))}: a description of a table")
-    if beside := _with_error(table):
+    if beside := _standard_error_column(table):
         raise RefuseError(f"its rows are means of many answers, not single answers: it has a column {beside!r}")
     if roles.question is not None or _by_id(table):
         return
@@ -284,7 +289,7 @@ def refuse_means(table: TableFacts, roles: Roles, candidates: Sequence[ScoreCand
 def _by_id(table: TableFacts) -> bool:
     words = WORDS["question"]
     ids = [name for name in (*words["ids"], *words["last_resort"]) if name not in _LOOSE]
-    return any(_names(one) for one in table.called(ids))
+    return any(_can_name_questions(one) for one in table.called(ids))
 
 
 def find_cause(table: TableFacts, used: Sequence[ColumnFacts]) -> ColumnFacts | None:
@@ -298,12 +303,12 @@ def find_cause(table: TableFacts, used: Sequence[ColumnFacts]) -> ColumnFacts | 
         if column.last in words["flags"] and column.scale == "01" and not column.is_constant:
             return column
         states = {str(cell).strip().lower() for cell in column.distinct}
-        if column.last in words["status"] and _is_of_runs(states):
+        if column.last in words["status"] and _are_run_statuses(states):
             return column
     return None
 
 
-def _is_of_runs(states: set[str]) -> bool:
+def _are_run_statuses(states: set[str]) -> bool:
     """Return True if status words tell how runs ended (`completed`, `error`), not whether answers passed."""
     words = WORDS["causes"]
     return bool(states & {*words["broken"]} and states & {*words["fine"]}) and states <= {

@@ -78,7 +78,7 @@ class ColumnFacts:
     @cached_property
     def cells(self) -> Sequence[Any]:
         """Cell of each row, cleaned: None if empty or a word such as n/a, a list of one unwrapped."""
-        return [_plain(cell) for cell in self.raw]
+        return [_cleaned(cell) for cell in self.raw]
 
     @property
     def empty(self) -> int:
@@ -168,7 +168,7 @@ class TableFacts:
     @classmethod
     def of(cls, rows: Block) -> TableFacts:
         """Build the column descriptions of a table's rows, with nested objects split into columns."""
-        columns = [column for name in rows.names for column in _opened((name,), rows.column(name))]
+        columns = [column for name in rows.names for column in _columns_of_cells((name,), rows.column(name))]
         return cls(columns[:_MOST_FIELDS], len(rows))
 
     def named(self, name: str) -> ColumnFacts | None:
@@ -181,7 +181,7 @@ class TableFacts:
         return sorted(found, key=lambda column: (names.index(column.last), column.depth))
 
 
-def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
+def _columns_of_cells(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
     """Yield one column description for these cells, or one for each field if the cells are objects."""
     has_objects = any(issubclass(kind, Mapping) for kind in {*map(type, cells)})
     objects = [cell for cell in cells if isinstance(cell, Mapping)] if has_objects else []
@@ -194,10 +194,10 @@ def _opened(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts
         return
     for name in names:
         inner = [cell.get(name) if isinstance(cell, Mapping) else None for cell in cells]
-        yield from _opened((*keys, str(name)), inner)
+        yield from _columns_of_cells((*keys, str(name)), inner)
 
 
-def _plain(cell: Any) -> Any:
+def _cleaned(cell: Any) -> Any:
     """Return a cell cleaned: None for empty or words such as n/a, a list of one element unwrapped."""
     if isinstance(cell, str):
         return None if cell.strip().lower() in MISSING else cell
@@ -213,7 +213,7 @@ def _numbered(raw: Sequence[Any]) -> tuple[IntArray, list[Any]]:
     kinds, numbers, distinct = {*map(type, raw)}, dict[Any, int](), list[Any]()
 
     def number(cell: Any) -> int:
-        if (plain := _plain(cell)) is None:
+        if (plain := _cleaned(cell)) is None:
             return -1
         found = numbers.setdefault(_hashable(plain), len(distinct))
         if found == len(distinct):

@@ -35,19 +35,19 @@ def scored_together(table: TableFacts, roles: Roles, unused: Sequence[str]) -> l
     if not rows.size:
         return []
     kept = [column for name in unused if (column := table.named(name)) is not None]
-    runs = _numbers([column for name in _CELL if (column := roles.named.get(name)) is not None], table.n)[rows]
+    runs = _row_numbers([column for name in _CELL if (column := roles.named.get(name)) is not None], table.n)[rows]
     asked = [roles.question, *([roles.named["task"]] if "task" in roles.named else [])]
-    questions = np.unique(_numbers(asked, table.n)[rows], return_inverse=True)[1]
-    means = _means(scores[rows] - _means(scores[rows], runs)[runs], questions)
+    questions = np.unique(_row_numbers(asked, table.n)[rows], return_inverse=True)[1]
+    means = _group_means(scores[rows] - _group_means(scores[rows], runs)[runs], questions)
     return [column.name for column in kept if _is_together(column, questions, means, rows)]
 
 
-def _numbers(columns: Sequence[ColumnFacts], n: int) -> IntArray:
+def _row_numbers(columns: Sequence[ColumnFacts], n: int) -> IntArray:
     """Return a number for each row, equal in rows with equal cells in all columns."""
     return Pools.of(columns, n).codes
 
 
-def _means(values: FloatArray, groups: IntArray) -> FloatArray:
+def _group_means(values: FloatArray, groups: IntArray) -> FloatArray:
     """Return the mean of each group, 0 for a number that no value has."""
     return np.bincount(groups, values) / np.maximum(np.bincount(groups), 1)
 
@@ -64,7 +64,7 @@ def _is_together(column: ColumnFacts, questions: IntArray, means: FloatArray, ro
     G = len(sizes)
     if not _FEWEST <= G <= n / 2 or (sizes == 1).sum() > _MOST_ALONE * n or _is_amount(column, group):
         return False
-    within = means - _means(means, group)[group]
+    within = means - _group_means(means, group)[group]
     rest, all_ = float(within @ within), float(np.square(means - means.mean()).sum())
     if rest <= 1e-12 * all_:
         return all_ > 0

@@ -57,10 +57,10 @@ def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
         raise InputError(f"{run.name}: no metric in it is a mean of question scores, so no sample can be written")
     identity = sha256("\x1f".join([run.name, run.model, run.date, *map(repr, rows)]).encode()).digest()[:16]
     developer, _, model = run.model.partition("/") if "/" in run.model else ("unknown", "", run.model)
-    identifier = f"{_plain(developer)}/{_plain(model)}"
+    identifier = f"{_folder_name(developer)}/{_folder_name(model)}"
     uuid, evaluation = UUID(bytes=identity, version=4), f"{run.harness}/{identifier}/{_seconds(run.date)}"
     tasks = list(dict.fromkeys(part.task for part, _ in parts))
-    where = Path("data", _plain(tasks[0] if len(tasks) == 1 else run.harness), identifier)
+    where = Path("data", _folder_name(tasks[0] if len(tasks) == 1 else run.harness), identifier)
     results, samples = where / f"{uuid}.json", where / f"{uuid}_samples.jsonl"
     lines = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in _samples(parts, evaluation, identifier)]
     data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
@@ -79,7 +79,7 @@ def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
         "model_info": {
             "name": run.model,
             "id": identifier,
-            "developer": _plain(developer),
+            "developer": _folder_name(developer),
             "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
         "evaluation_results": [_result(part, row) for part, row in parts],
@@ -113,7 +113,7 @@ def uncertainty(row: Estimate) -> dict[str, Any]:
     return out
 
 
-def _plain(name: str) -> str:
+def _folder_name(name: str) -> str:
     """Replace characters that a folder name cannot have by underscores."""
     return re.sub(r"[^A-Za-z0-9._@+-]+", "_", name).strip("._") or "unnamed"
 

@@ -57,7 +57,7 @@ def reorder() -> bool:
     return True
 
 
-async def _in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
+async def _ask_in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
     """Wait until an answer's turn comes, get the answer, and tell the stopper that it has ended."""
     await stopper.turn(*answer)
     result = await ask()
@@ -72,7 +72,7 @@ def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(self, plan, run_sample, **kwargs)
 
         async def in_turn(index: int, epoch: int, *rest: Any) -> Any:
-            return await _in_turn(stopper, (index, epoch), functools.partial(run_sample, index, epoch, *rest))
+            return await _ask_in_turn(stopper, (index, epoch), functools.partial(run_sample, index, epoch, *rest))
 
         results = await original(self, [plan[i] for i in stopper.planned(plan)], in_turn, **kwargs)
         return {key: results[key] for key in plan if key in results} | results
@@ -90,7 +90,7 @@ def _collecting(original: Callable[..., Any]) -> Callable[..., Any]:
 
         order = stopper.planned(plan)
         results = await original(
-            [functools.partial(_in_turn, stopper, plan[i], funcs[i]) for i in order], *args, **kwargs
+            [functools.partial(_ask_in_turn, stopper, plan[i], funcs[i]) for i in order], *args, **kwargs
         )
         place = {i: at for at, i in enumerate(order)}
         return [results[place[i]] for i in range(len(funcs))]

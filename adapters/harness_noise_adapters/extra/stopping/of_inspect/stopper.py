@@ -204,7 +204,7 @@ class Stopper:
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
         return self.fresh and ahead <= AHEAD * len(self.block) and running < max(1, self.max_samples or self.peak)
 
-    def _move(self) -> None:
+    def _wake_waiting(self) -> None:
         """Wake all answers that wait for their turn, so that each checks again."""
         if self.moved is not None:
             self.moved.set()
@@ -225,7 +225,7 @@ class Stopper:
         self._seen(answer)
         if not self.fresh:
             self.fresh = True
-            self._move()
+            self._wake_waiting()
         return None
 
     def _seen(self, answer: Answer) -> None:
@@ -263,13 +263,13 @@ class Stopper:
             if self.off:
                 return
             if self.asking.repeats:
-                self._weigh()
-            while self.order is not None and self._is_next_there():
+                self._decide_on_epochs()
+            while self.order is not None and self._next_block_is_complete():
                 self._take(self.order)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             self.fault(error)
 
-    def _is_next_there(self) -> bool:
+    def _next_block_is_complete(self) -> bool:
         """Return True if all answers needed for the next check of the stopping rule have come."""
         return not self.stopped and self.looked < len(self.left) and not self.left[self.looked]
 
@@ -282,10 +282,10 @@ class Stopper:
             observed = observe(mine, [self.other], self.settings, references=self.predictors)
         seed = order.seed if order.seed is not None else self.order_seed
         self.taken = self.asking.rule.look(replace(order, seed=seed), self.taken, observed)
-        self._move()
+        self._wake_waiting()
         self._say(self.taken.message)
 
-    def _weigh(self) -> None:
+    def _decide_on_epochs(self) -> None:
         """Decide, whenever another epoch is complete, whether further epochs would still reduce the noise."""
         epochs = next((k for k, left in enumerate(self.left) if left), self.epochs)
         if self.most or epochs <= self.weighed:
@@ -332,7 +332,7 @@ class Stopper:
     def _give_up(self, why: str) -> None:
         if not self.off:
             self.off = True
-            self._move()
+            self._wake_waiting()
             self.to_say.append(f"{self.task}: it goes on to its end ({why})")
 
     @property

@@ -109,7 +109,7 @@ def stopper_of(
     part, chances = np.arange(len(questions)), None
     if asking.sample is not None:
         expected = expected_scores(questions, task, references, asking.metric)
-        part, chances = _part(asking.sample, questions, clusters, seed or 0, expected)
+        part, chances = _random_subset(asking.sample, questions, clusters, seed or 0, expected)
     if asking.repeats:
         ordering.reorder()  # not to have another order, but to know of answers that fail
     order = None if asking.rule is None else _order(spec, asking.rule, picked(clusters, part), len(part), epochs, seed)
@@ -198,7 +198,7 @@ def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list
     return [f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide"]
 
 
-def _part(
+def _random_subset(
     sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
     """Draw a random subset of questions by whole clusters. Return indices and, if unequal, drawing chances.

@@ -133,7 +133,7 @@ class Growing:
     def record(self, run: Run) -> Run:
         """Return the run with a record of the checks of the stopping rule and of which questions were drawn."""
         looks = [unit.look.sequential.to_dict() for unit in self.units if unit.look is not None]
-        drawn = [row.to_dict() for unit in self.units for row in _drawn(unit)]
+        drawn = [row.to_dict() for unit in self.units for row in _records_of_drawn(unit)]
         if looks and self.others.against is not None:
             note = Note("looks_at", f"the looks: A is this run, B is {self.others.against.name}")
             run = replace(run, notes=(*run.notes, note))
@@ -181,7 +181,7 @@ class Growing:
 
         A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
-        if (key := self._key(unit)) is None:
+        if (key := self._deciding_key(unit)) is None:
             return {}
         last, grows = unit.blocks == len(unit.order.ends), self.options.repeats.grows
         parts = [
@@ -206,7 +206,7 @@ class Growing:
         return steps
 
     def _look(self, unit: Unit) -> None:
-        if unit.rule is None or (key := self._key(unit)) is None:
+        if unit.rule is None or (key := self._deciding_key(unit)) is None:
             return
         parts, settings, against = self.grown.parts(unit, key), self.options.settings, self.others.against
         if against is None:
@@ -220,10 +220,10 @@ class Growing:
         unit.done = unit.look.stop
         self._say(unit.name, unit.look.message)
 
-    def _key(self, unit: Unit) -> tuple[str, str] | None:
+    def _deciding_key(self, unit: Unit) -> tuple[str, str] | None:
         """Return the (metric, filter) that decides when to stop, chosen at the first check, None if none can."""
         if unit.key is None:
-            unit.key = next(iter(self._keys(unit)), None)
+            unit.key = next(iter(self._possible_keys(unit)), None)
             if unit.key is None and unit.blocks == 1:
                 wanted = (
                     f"metric {self.options.metric}" if self.options.metric else "metric that is a mean of questions"
@@ -234,7 +234,7 @@ class Growing:
                 self.asking.notes.append(Note("no_looks", text, unit.name))
         return unit.key
 
-    def _keys(self, unit: Unit) -> list[tuple[str, str]]:
+    def _possible_keys(self, unit: Unit) -> list[tuple[str, str]]:
         """Return the (metric, filter) pairs that could decide when to stop, best first."""
         keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
@@ -250,7 +250,7 @@ class Growing:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)
 
 
-def _drawn(unit: Unit) -> Iterator[Drawn]:
+def _records_of_drawn(unit: Unit) -> Iterator[Drawn]:
     """Yield for each task of which not everything was asked a record of how many questions were drawn."""
     last = None if unit.look is None else unit.look.sequential
     early = last is not None and (last.n_asked < last.n_total or (last.n_answers or 0) < (last.n_answers_total or 0))

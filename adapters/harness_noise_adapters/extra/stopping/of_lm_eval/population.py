@@ -230,7 +230,7 @@ class Population:
                     f"of both: name one of the two with {self.options.named('cluster')}, or ask all questions"
                 )
             task = TaskQuestions(name, np.arange(len(docs)), questions, clusters, spec, len(docs))
-            tasks[name] = task if self.against is None else self._shared(task, self.against)
+            tasks[name] = task if self.against is None else self._shared_questions(task, self.against)
         option, name = self.options.named("cluster"), "" if self.against is None else self.against.name
         for (spec, refused), names in self.clustered.items():
             self.notes.append(about_clusters(some_of(sorted(names), 1), spec, name, option, refused=refused))
@@ -251,7 +251,7 @@ class Population:
     def _theirs(self, task: str) -> Scores | None:
         return None if self.against is None else scores_of(self.against, task)
 
-    def _shared(self, task: TaskQuestions, against: Run) -> TaskQuestions:
+    def _shared_questions(self, task: TaskQuestions, against: Run) -> TaskQuestions:
         """Return a task's questions without those that the run compared with has not answered."""
         theirs = self._theirs(task.name)
         if theirs is None:
@@ -291,7 +291,7 @@ class Population:
         of_task = [number for number, _ in rows]
         labels = None
         if any(task.clusters is not None for task in tasks):
-            labels = [_label(tasks[number], number, document) for number, document in rows]
+            labels = [_cluster_label(tasks[number], number, document) for number, document in rows]
         seed = self.options.settings.seed
         kept = np.arange(len(rows))
         try:
@@ -316,7 +316,7 @@ class Population:
                 n = len(rows)
                 order = Order(np.arange(n), np.ones(n, dtype=np.intp), (n,), (n,), seed)
             else:
-                rule = self._asked_as(rule, tasks)
+                rule = self._rule_for_own_repeats(rule, tasks)
                 some = None if labels is None else [labels[i] for i in kept]
                 order = rule.order(len(rows), some, of_task, repeats=self._answers(tasks, of_task))
                 order = _all_tasks_first(order, of_task)
@@ -344,7 +344,7 @@ class Population:
             return None
         return [each[number] for number in of_task]
 
-    def _asked_as(self, rule: StoppingRule, tasks: Sequence[TaskQuestions]) -> StoppingRule:
+    def _rule_for_own_repeats(self, rule: StoppingRule, tasks: Sequence[TaskQuestions]) -> StoppingRule:
         """Return the stopping rule, changed to all repeats at once where lm-eval itself asks so, with a note."""
         several_times = {task.name: own for task in tasks if (own := self.asking.times(task.name)[0]) > 1}
         if rule.asking == "depth" or not several_times:
@@ -360,7 +360,7 @@ class Population:
         return replace(rule, asking="depth")
 
 
-def _label(task: TaskQuestions, number: int, document: int) -> str:
+def _cluster_label(task: TaskQuestions, number: int, document: int) -> str:
     """Return a document's cluster name for the statistics. Tasks share clusters only under the same SPEC."""
     if task.clusters is None:
         return f"\x1f{number}\x1f{document}"

@@ -27,7 +27,7 @@ CAMPAIGN = Path(__file__).with_name("campaign.py")
                 ("lm-eval,lm-eval in place", (10, 3, 2, 8, 6, 3), 64, "numpy"),
                 ("inspect,inspect in place", (9, 2, 2, 5, 5, 2), 50, "inspect_ai"),
                 ("arena", (10, 3, 2, 8, 6, 3), 32, "numpy"),
-                ("arena pages", (7, 0, 0, 1, 0, 0), 8, "numpy"),
+                ("arena pages", (7, 0, 0, 3, 0, 0), 10, "numpy"),
             ],
             quick=0,
         ),

@@ -60,7 +60,7 @@ class Section:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     detail: bool = False
-    """Shown on request (`--details`) or in a wide terminal."""
+    """A terminal shows it on request (`--details`)."""
     more: str = ""
     """A terminal's line below the table about rows that it leaves out."""
     tones: Mapping[tuple[int, str], str] = field(default_factory=dict)
@@ -204,6 +204,10 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
+_ERRORS = ("se", "se_total", "se_prediction", "se_unpaired")
+"""Standard errors. Of scores that are all equal they are 0, which is not shown."""
+
+
 def fields_text(row: Any, names: str) -> str:
     """Return one or more fields of a row as the text of a table cell, formatted by kind (count, p, number).
 
@@ -220,8 +224,8 @@ def fields_text(row: Any, names: str) -> str:
     value = row
     for name in names.split("."):
         value = getattr(value, name, None)
-    if value is None:
-        return fmt.MISSING
+    if value is None or (names in _ERRORS and not value and "zero_variance" in row.diagnostics):
+        return fmt.MISSING  # a standard error of 0 of equal scores is no certainty
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, str):

@@ -129,7 +129,7 @@ def slices(
         return None
     compared = isinstance(whole, Difference)
     rows = [_slice_row("all questions", whole, bold=True)]
-    title, labels = slice_names([(sliced.field, sliced.value) for sliced in shown])
+    title, labels = slice_names([(sliced.field, sliced.slice) for sliced in shown])
     rows += [_slice_row(label, sliced) for label, sliced in zip(labels, shown, strict=True)]
     alt = f"{len(shown)} slices{f' (of {len(slices)})' if len(shown) < len(slices) else ''}"
     tested = sum(sliced.p_adjusted is not None and SCORED not in sliced.diagnostics for sliced in shown)

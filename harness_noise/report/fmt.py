@@ -136,14 +136,14 @@ def amount(row: Any, value: float | None, digits: int | None = None) -> str:
 
 def mean_with_error(row: Any, *, unit: bool = False) -> str:
     """Format a row's mean ± standard error: "75.4% ± 6.5", or with `unit` "75.4% ± 6.5 points"."""
-    text = shown(row, row.mean, mean=True, unit=unit and row.se is None)
-    return text if row.se is None else f"{text} ± {shown(row, row.se, unit=unit)}"
+    text = shown(row, row.mean, mean=True, unit=unit and not row.se)
+    return text if not row.se else f"{text} ± {shown(row, row.se, unit=unit)}"
 
 
 def bare_with_error(row: Any) -> str:
     """Format a row's mean ± standard error without units: "75.4 ± 6.5"."""
     text = shown(row, row.mean)
-    return text if row.se is None else f"{text} ± {shown(row, row.se)}"
+    return text if not row.se else f"{text} ± {shown(row, row.se)}"
 
 
 def interval_text(row: Any, low: float | None, high: float | None, *, mean: bool = False) -> str:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .summary import Result
 
 
-WIDE = 120
-"""Columns up to which a terminal shows details only if they are asked for."""
 STYLES = {"good": "green", "bad": "red", "unsure": "yellow", "sure": "bold"}
 """Tone of a cell → how a terminal with colours shows it."""
 Colour = Literal["auto", "always", "never"]
@@ -78,7 +76,7 @@ class _Report:
         left_out: dict[str, None] = {}
         hints: dict[str, str] = {}
         for section in _with_details_beside(summary.sections):
-            if section.detail and not self.details and (width <= WIDE or _total(_widths(section)) > width):
+            if section.detail and not self.details:
                 hidden.append(f"the table “{section.title}”")
                 continue
             blocks, left = fit(section, width, details=self.details)

@@ -615,8 +615,8 @@ class EstimateSlice(Estimate):
 
     field: str
     """The SPEC."""
-    value: str
-    """The value, or for a number its range."""
+    slice: str
+    """The value of the field, or for a number its range."""
     p_value: float | None
     """p-value of "this slice has the mean of all other questions"."""
     p_adjusted: float | None
@@ -635,7 +635,7 @@ class DifferenceSlice(Difference):
     """A − B on the questions with one value of a field. `p_adjusted` is over all slices, by Benjamini–Hochberg."""
 
     field: str
-    value: str
+    slice: str
     shrunken: float | None
     """The difference drawn towards those of the other slices, null with fewer than four slices."""
     shrunken_ci_low: float | None

@@ -219,6 +219,8 @@ def additions(item: dict[str, Any], native: dict[str, Any]) -> dict[str, float]:
     out[f"{metric}_avg_clustered_stderr,{scorer}"] = item["se"] if clustered else None
     if item["repeats_max"] > 1 or clustered or asked:
         out |= {f"{metric}_avg,{scorer}": item["mean"], f"{metric}_avg_stderr,{scorer}": item["se"]}
+    if "zero_variance" in item["diagnostics"]:  # a visible ± 0 would look certain
+        out.pop(f"{metric}_avg_stderr,{scorer}", None)
     return {name: value for name, value in out.items() if value is not None}
 
 

@@ -58,7 +58,7 @@ def test_the_tables_have_slices_and_ranks_for_others_to_plot(kind: str, found: h
     read = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[kind]
     slices = read(written["slices"])
     assert len(slices) == 16
-    assert {"model", "field", "value", "mean", "se", "ci_low", "ci_high", "shrunken", "p_adjusted"} <= set(slices)
+    assert {"model", "field", "slice", "mean", "se", "ci_low", "ci_high", "shrunken", "p_adjusted"} <= set(slices)
     assert {"rank", "rank_low", "rank_high", "ties"} <= set(read(written["models"]))
 
 

@@ -281,7 +281,7 @@ def test_a_traffic_mix_weights_the_questions_of_every_task(tmp_path):
     b = mixed(tmp_path / "b.csv", "b", {"easy": 0.9, "hard": 0.1}, 2)
     mix = tmp_path / "mix.csv"
     mix.write_text("field,value,weight\nlevel,hard,3\nlevel,easy,1\nlevel,odd,1\n")
-    slices = {(row.task, row.value): row for row in hn.analyze(a, by="level").slices}
+    slices = {(row.task, row.slice): row for row in hn.analyze(a, by="level").slices}
     found = hn.analyze(a, weights=mix)
     for row in found.estimates[:2]:
         hard, easy = (slices[row.task, level] for level in ("hard", "easy"))

@@ -60,7 +60,7 @@ def test_a_verdict_is_one_plain_line() -> None:
         "sim-a is better than sim-b by 6.9 points: +1.0 to +14.1 points; t test, 19 df, p = 0.031."
     )
     worse = replace(better, verdict="B better", diff=-0.069, ci_low=-0.141, ci_high=-0.01, p_adjusted=0.04)
-    assert verdict_line(worse).startswith("sim-a is worse than sim-b by 6.9 points: −14.1 to −1.0 points")
+    assert verdict_line(worse).startswith("sim-a is worse than sim-b by 6.9 points: +1.0 to +14.1 points")
     assert verdict_line(worse).endswith("adjusted p = 0.040.")
     alike = replace(same, verdict=Equivalent(0.02))
     assert verdict_line(alike).startswith(
@@ -265,9 +265,10 @@ def test_colour_says_nothing_that_words_do_not(monkeypatch: pytest.MonkeyPatch) 
         assert "\x1b[" not in shown(table, 80, monkeypatch, color=how)
 
 
-def test_a_wide_terminal_has_the_noise_without_being_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_is_shown_if_it_is_asked_for_at_any_width(monkeypatch: pytest.MonkeyPatch) -> None:
     table = many(3, better=1)
-    assert "unpaired" in shown(table, 160, monkeypatch)
+    assert "unpaired" not in shown(table, 160, monkeypatch)
+    assert "unpaired" in shown(table, 160, monkeypatch, details=True)
     assert "unpaired" not in shown(table, 120, monkeypatch)
     assert "unpaired" in shown(table, 80, monkeypatch, details=True)
 

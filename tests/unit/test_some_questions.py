@@ -77,7 +77,7 @@ def test_answers_that_were_not_asked_for_are_not_missing(unequal: str, tmp_path:
     assert whole.n_missing == 1
     for only, n in (("level=easy", 1), ("level=hard", 0), ("parity=odd", 1), ("parity=even", 0)):
         assert hn.analyze(unequal, only=only).estimates[0].n_missing == n
-    assert {row.value: row.n_missing for row in hn.analyze(unequal, by="level").slices} == {"easy": 1, "hard": 0}
+    assert {row.slice: row.n_missing for row in hn.analyze(unequal, by="level").slices} == {"easy": 1, "hard": 0}
     mix = write(tmp_path / "mix.csv", "field,value,weight", ["level,hard,1", "level,easy,2"])
     assert hn.analyze(unequal, weights=mix).estimates[0].n_missing == 1
 

@@ -11,7 +11,7 @@ from ...analysis.row_noise import ONE_RUN, Noise
 from ...data.native_values import MISMATCH, agree_on_metrics
 from ...data.notes import Note
 from ...data.scores import Run
-from ...errors import InputError, check_count
+from ...errors import InputError, check_count, counted
 from ...extras import module_of
 from ...results.diagnostics import SCORED
 from ...results.parts import Replay
@@ -369,7 +369,7 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
         return []
     if noise.upper is None:
         return ["How uncertain the pilot's variance is, is not known here: the plan takes it as it is."]
-    what, omega2 = "ω²" if noise.split else "the variance", noise.variances.omega2
+    what, omega2 = "the data variance" if noise.split else "the variance", noise.variances.omega2
     text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper "
     text += f"{100 * goal.assured:.0f}% limit"
     if plug_in is None:
@@ -432,9 +432,13 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
         else noise.amount(result.effect)
     )
     aim = f"For {what}" if goal.target_se is not None else f"To find {what} with {100 * result.power:.0f}% power"
-    need = f"people label {n:,} of the {judged:,} judged questions" if n else f"labels of all {judged:,} are too few"
+    need = (
+        f"people label {n:,} of the {judged:,} judged questions"
+        if n
+        else f"labels of all {judged:,} judged questions are not enough"
+    )
     text = f"{aim}, {need} (the judge predicts R² = {r2:.2g} of the labels). "
-    text += f"Without a judge they label {result.n_questions:,}."
+    text += f"Without a judge, people label {counted(result.n_questions, 'question')}."
     return replace(result, labels=labels, notes=(*result.notes, Note("plan_of_labels", text)))
 
 

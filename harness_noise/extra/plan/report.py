@@ -58,7 +58,7 @@ def _answers(plan: Plan, digits: int) -> Section:
     for column, values in more:
         asked.append(column)
         cells = [[*cell, value] for cell, value in zip(cells, values, strict=True)]
-    columns = (Column("K", hint="answers per question"), *asked)
+    columns = (Column("answers to each", hint="K, answers to each question"), *asked)
     return Section(plan.compared if plan.assurance is not None else "", columns, tuple(map(tuple, cells)))
 
 
@@ -73,7 +73,12 @@ def _pilot_sentence(plan: Plan) -> list[str]:
     if row.n_questions == plan.n_questions:
         size = fmt.amount(plan, row.effect, fmt.decimals(plan.effect / 3))
         found = f"{100 * row.power:.0f}% power" if row.power != plan.power else f"a difference of {size}"
-    return [f"At K = {row.repeats}, as in the pilot: {found}."]
+    return [f"With {_each(row.repeats)}, as in the pilot: {found}."]
+
+
+def _each(repeats: int) -> str:
+    """Return words such as "5 answers to each"."""
+    return "one answer to each" if repeats == 1 else f"{repeats} answers to each"
 
 
 def _design(plan: Plan, digits: int) -> Section:
@@ -203,7 +208,7 @@ def _sentence(plan: Plan, digits: int) -> str:
     )
     best = ", the best for the costs," if plan.best_repeats == plan.repeats else ","
     return (
-        f"With {clusters}{counted(plan.n_questions, 'question')} and K = {plan.repeats}{best} a true difference of "
+        f"With {clusters}{counted(plan.n_questions, 'question')} and {_each(plan.repeats)}{best} a true difference of "
         f"{fmt.amount(plan, plan.effect, digits)} is found with {100 * plan.power:.0f}% power "
         f"(two-sided t test, {fmt.degrees(plan.df)} df, α = {plan.alpha:g})."
     )

@@ -208,7 +208,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
         values = [np.nan] * 3 if drawn is None else [drawn.values[s], *np.clip([drawn.low[s], drawn.high[s]], *ends)]
         names = ("shrunken", "shrunken_ci_low", "shrunken_ci_high")
         shrunken = {name: finite(float(value)) for name, value in zip(names, values, strict=True)}
-        out.extras.append({"field": cut.field, "value": label, **shrunken})
+        out.extras.append({"field": cut.field, "slice": label, **shrunken})
     return out
 
 

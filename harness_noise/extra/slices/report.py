@@ -51,7 +51,7 @@ def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], ma
     null = "of no difference" if compared else "of the mean of all other questions"
     columns = [
         *_slice_names(rows),
-        TextColumn("Slice", lambda row: fmt.shorten(row.value, 40), "questions that share this value"),
+        TextColumn("Slice", lambda row: fmt.shorten(row.slice, 40), "questions that share this value"),
         Column("n", "n_questions", "questions", 3),
         *mean_columns("g"),
         *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
@@ -166,6 +166,6 @@ def _standing_out(table: Any) -> str:
     for row in significant:
         value = fmt.shown(row, fmt.value_of(row), mean=hasattr(row, "mean"), unit=True)
         where = f", {fmt.models_of(row)} on {fmt.what_of(row)}" if several else ""
-        names.append(f"{fmt.plain(row.field)} = {fmt.shorten(row.value, 40)} ({value}{where})")
+        names.append(f"{fmt.plain(row.field)} = {fmt.shorten(row.slice, 40)} ({value}{where})")
     rate = f"false discovery rate {fmt.percent(1 - rows[0].level)}, Benjamini–Hochberg"
     return f"{len(significant)} of {of} {what} ({rate}): {some_of(names, 5)}."

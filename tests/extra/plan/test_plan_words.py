@@ -105,7 +105,7 @@ def test_a_plan_answers_at_each_number_of_answers(monkeypatch: pytest.MonkeyPatc
         alone = hn.plan(effect=0.05, runs=pair, repeats=row.repeats)
         assert (row.n_questions, row.n_answers) == (alone.n_questions, row.repeats * alone.n_questions)
     text = shown(found, monkeypatch)
-    assert f"At K = 2, as in the pilot: {found.answers[1].n_questions:,} questions" in text
+    assert f"With 2 answers to each, as in the pilot: {found.answers[1].n_questions:,} questions" in text
     assert "at K" not in shown(hn.plan(effect=0.05, runs=pair, repeats=2), monkeypatch)
     seen = hn.plan(n=300, runs=pair)
     assert len({row.effect for row in seen.answers}) == len(seen.answers)

@@ -53,15 +53,15 @@ def below(run: Run, kind: str) -> tuple[np.ndarray, np.ndarray]:
 def test_a_groups_slice_is_the_mean_of_its_questions_with_the_groups_clusters() -> None:
     a, b = run_of("a", 1), run_of("b", 2)
     rows = [row for row in slices_of_runs([a], ["kind"], Settings()).slices if row.task == "both"]
-    assert [row.value for row in rows] == ["x", "y", "z"]
+    assert [row.slice for row in rows] == ["x", "y", "z"]
     for row in rows:
-        values, labels = below(a, row.value)
+        values, labels = below(a, row.slice)
         alone = hn.estimate(values, clusters=labels)
         for name in ("n_questions", "n_clusters", "mean", "se", "df", "ci_low", "ci_high", "se_total"):
             assert getattr(row, name) == pytest.approx(getattr(alone, name)), name
     rows = [row for row in slices_of_pairs([(a, b)], ["kind"], Settings()).slices if row.task == "both"]
     for row in rows:
-        (x, labels), (y, _) = below(a, row.value), below(b, row.value)
+        (x, labels), (y, _) = below(a, row.slice), below(b, row.slice)
         alone = hn.estimate_difference(x, y, clusters=labels)
         for name in ("n_questions", "n_clusters", "diff", "se", "df", "p_value", "ci_low"):
             assert getattr(row, name) == pytest.approx(getattr(alone, name)), name
@@ -111,7 +111,7 @@ def test_the_command_slices_a_group_of_a_table(tmp_path: Path, capsys: pytest.Ca
     arguments = ["compare", str(path), "--group", "both=t*", "--by", "kind", "--format", "json", "--html", str(page)]
     assert main(arguments) == 0
     found = json.loads(capsys.readouterr().out)
-    rows_of = {(row["task"], row["value"]): row for row in found["slices"]}
+    rows_of = {(row["task"], row["slice"]): row for row in found["slices"]}
     assert set(rows_of) == {(task, kind) for task in ("t1", "t2", "both") for kind in "xy"}
     for kind in "xy":
         parts = [rows_of[task, kind] for task in SIZES]

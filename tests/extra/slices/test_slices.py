@@ -42,9 +42,9 @@ def test_every_slice_is_what_its_questions_alone_give(kinds):
     clusters = tuple(f"c{i // 6}" for i in range(300))
     a, b = run_of(x, {"k": kind}, "a", clusters), run_of(y, {"k": kind}, "b", clusters)
     result = hn.compare(a, b, by=["k"])
-    assert [row.value for row in result.slices] == sorted(set(kind))
+    assert [row.slice for row in result.slices] == sorted(set(kind))
     for row in result.slices:
-        at = np.array(kind) == row.value
+        at = np.array(kind) == row.slice
         alone = hn.estimate_difference(x[at].astype(float), y[at].astype(float), clusters=np.array(clusters)[at])
         for name in ("n_questions", "n_clusters", "diff", "se", "ci_low", "ci_high", "df", "p_value", "se_total"):
             assert getattr(row, name) == pytest.approx(getattr(alone, name)), name
@@ -57,7 +57,7 @@ def test_every_slice_is_what_its_questions_alone_give(kinds):
 def test_means_by_slice_and_the_rest(kinds):
     kind, _, y = kinds
     result = hn.analyze(run_of(y, {"k": kind}), by=["k"])
-    told = {row.value: row for row in result.slices}
+    told = {row.slice: row for row in result.slices}
     assert told["w"].p_adjusted < 0.001
     at = np.array(kind) == "w"
     assert told["w"].mean == pytest.approx(y[at].mean())
@@ -149,8 +149,8 @@ def test_numbers_are_cut_at_their_quartiles_or_used_as_they_are():
     assert len(parts) == 4
     assert sum(row.n_questions for row in parts) == 200
     assert max(row.n_questions for row in parts) < 60
-    assert parts[0].value.startswith(f"{length.min():g} … ")
-    assert [row.value for row in result.slices if row.field == "digits"] == ["1", "2", "3", "4"]
+    assert parts[0].slice.startswith(f"{length.min():g} … ")
+    assert [row.slice for row in result.slices if row.field == "digits"] == ["1", "2", "3", "4"]
 
 
 def test_auto_tries_what_can_be_tried_once():
@@ -205,7 +205,7 @@ def test_pairs_use_the_fields_of_either_run(kinds):
 def test_a_field_that_only_b_knows_slices_both(kinds):
     kind, x, y = kinds
     a, b = run_of(x, {"other": [None] * 300, "k": [None] * 300}, "a"), run_of(y, {"k": kind}, "b")
-    assert [row.value for row in hn.compare(a, b, by=["k"]).slices] == sorted(set(kind))
+    assert [row.slice for row in hn.compare(a, b, by=["k"]).slices] == sorted(set(kind))
 
 
 @pytest.mark.parametrize(
@@ -294,14 +294,14 @@ def test_real_runs_of_lm_eval_by_a_template():
         DATA / "lm_eval" / "asdiv_cot",
         by=["{{ 'long' if body | length > 100 else 'short' }}"],
     )
-    assert {row.value for row in result.slices} == {"long", "short"}
+    assert {row.slice for row in result.slices} == {"long", "short"}
     assert all("identical_scores" in row.diagnostics for row in result.slices)
     assert all(row.p_value == 1 for row in result.slices)
 
 
 def by_value(values: list[object]) -> dict[str, int]:
     scores = np.random.default_rng(0).random(len(values))
-    return {row.value: row.n_questions for row in hn.analyze(run_of(scores, {"k": values}), by=["k"]).slices}
+    return {row.slice: row.n_questions for row in hn.analyze(run_of(scores, {"k": values}), by=["k"]).slices}
 
 
 def test_numbers_that_agree_in_six_digits_are_slices_of_their_own():

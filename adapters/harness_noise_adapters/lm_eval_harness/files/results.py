@@ -2,7 +2,8 @@
 
 `<metric>_total_stderr,<filter>` and its like are carriers that the native table and other parsers
 skip, by their ending; `<metric>_avg,<filter>` with its `_stderr` is one visible row, and what describes the mean over
-all answers is named after it (`<metric>_avg_ci_low_stderr`). All are finite floats. The whole
+all answers is named after it (`<metric>_avg_ci_low_stderr`). Questions with equal scores have no `_avg_stderr`, whose 0
+would look certain. All are finite floats. The whole
 analysis is the top-level key `noise`. No native key is ever changed, and what an earlier injection
 added is taken out first, so that injecting twice gives the same.
 """
@@ -32,6 +33,8 @@ SCORES = "scores_per_repeat"
 CLUSTER = "cluster"
 UNUSABLE = frozenset(("skipped_metric", "mean_mismatch"))
 """Codes of estimates that have no error bar for the native value."""
+ZERO = "zero_variance"
+"""The code of a mean whose questions have all the same value, so that its standard error of 0 is no certainty."""
 _NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
 """The arguments of a model that name it."""
 _RANDOM_NAME = re.compile(r"[a-z0-9]{8}")
@@ -124,7 +127,8 @@ def _additions(estimate: Estimate, *, visible: bool, group: bool) -> dict[str, f
     shown = visible and (estimate.repeats_max > 1 or clustered or group)
     data = data_or_limit(estimate)
     parts = (estimate.se_total, *data, estimate.se_prediction, estimate.ci_low, estimate.ci_high)
-    values = (*parts, estimate.se if clustered else None, *((estimate.mean, estimate.se) if shown else (None, None)))
+    error = None if ZERO in estimate.diagnostics else estimate.se  # "± 0.0000" beside our mean would look certain
+    values = (*parts, estimate.se if clustered else None, *((estimate.mean, error) if shown else (None, None)))
     pairs = zip(_added_keys(estimate.metric, estimate.scorer), values, strict=True)
     if estimate.mean is None or not UNUSABLE.isdisjoint(estimate.diagnostics):
         return {}  # an error bar of other scores than the native value's is only in the block

@@ -115,7 +115,7 @@ def __getattr__(name: str) -> Any:
     if home is not None:
         from importlib import import_module
 
-        return getattr(import_module(f".{home}", __name__), name)
+        return globals().setdefault(name, getattr(import_module(f".{home}", __name__), name))
     from .errors import is_now
     from .extras import not_installed, public
 

@@ -28,7 +28,12 @@ Rows = TypeVar("Rows", bound="DataclassInstance")
 
 def columns_of(table: DataclassInstance) -> dict[str, Any]:
     """Return a dict from field name to array of a table that is a dataclass of arrays."""
-    return {column.name: getattr(table, column.name) for column in fields(table)}
+    return {name: getattr(table, name) for name in _names(type(table))}
+
+
+@cache
+def _names(kind: type[DataclassInstance]) -> tuple[str, ...]:
+    return tuple(column.name for column in fields(kind))
 
 
 @cache
@@ -60,4 +65,6 @@ def put(table: DataclassInstance, rows: IntArray | BoolArray, part: DataclassIns
 
 def stacked(parts: Sequence[Rows]) -> Rows:
     """Return one table with the rows of several tables one below another."""
+    if len(parts) == 1:
+        return parts[0]
     return type(parts[0])(*map(np.concatenate, zip(*(columns_of(part).values() for part in parts), strict=True)))

@@ -306,10 +306,14 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
     """
     if not settings.unpaired and len(a.questions) != len(b.questions):
         raise ValueError(f"{len(a.questions)} questions in a and {len(b.questions)} in b")
-    if not settings.unpaired and not np.any(is_scored(a) & is_scored(b)):
-        raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
-    return decide_rows([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]
+    try:
+        row, _ = run_difference(Compared([a], [b], run_a, run_b), settings)
+    except NothingSharedError:
+        if settings.unpaired:
+            raise
+        raise ValueError("no question has a score in both a and b") from None
+    return decide_rows([row], settings)[0]
 
 
 def _questions_with_means(

@@ -158,8 +158,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
     missing = _missing_note(row, compared, settings)
     row = _with_missing_filled(row, compared, settings)
     row, on_scoring = _with_scoring_notes(row, scoring, compared)
-    codes = {"missing_matters"} if missing else set()
-    row = replace(row, codes=row.codes | codes)
+    row = replace(row, codes=row.codes | {"missing_matters"}) if missing else row
     return row, [*((*notes, *on_scoring) if compared.group is None else ()), *missing]
 
 
@@ -176,7 +175,8 @@ def _with_scoring_notes(row: RowDecision, found: Checked, compared: Compared) ->
     if versions:
         codes.add(OTHER_VERSION)
         notes.append(version_note(compared.task, list(dict.fromkeys(versions))))
-    return replace(row, codes=frozenset(codes)).named(equal_answers=found.equal, judge_flips=found.judge), notes
+    fields = {**row.fields, "equal_answers": found.equal, "judge_flips": found.judge}
+    return replace(row, codes=frozenset(codes), fields=fields), notes
 
 
 def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> list[Note]:
@@ -353,15 +353,16 @@ def observed_pair(
 
     The far limit of that difference includes the variance between runs.
     """
-    of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
-    if settings.questions_are == "population":
-        # what stored runs add is in the test itself (`by_runs`)
-        own = noise.m is noise.of_questions or noise.spread is not None
-        d, whole = noise.c.d[None, :], None if own else noise.m
-        of = leads(d, noise.design, noise.m)
-        # corrected values are influences, and none of them a flip
-        of_all = noise.design, noise.of_questions, settings.se
-        far = None if noise.correction else extended_samples(d, *of_all, whole=whole)
+    width = None if bounds is None else bounds[1] - bounds[0]
+    if settings.questions_are != "population":
+        of = blank(Leads, 1)
+        return of, paired(noise.m, of, None, width)
+    # what stored runs add is in the test itself (`by_runs`)
+    own = noise.m is noise.of_questions or noise.spread is not None
+    d, whole = noise.c.d[None, :], None if own else noise.m
+    of = leads(d, noise.design, noise.m)
+    # corrected values are influences, and none of them a flip
+    far = None if noise.correction else extended_samples(d, noise.design, noise.of_questions, settings.se, whole=whole)
     return of, paired(noise.m, of, far, width)
 
 

@@ -117,14 +117,11 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
         check_scale("margin", settings.margin, scale, parts[0].metric if parts else "")
 
 
-def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
+def scales_differ(parts_a: Sequence[Scores], parts_b: Sequence[Scores]) -> bool:
     """Return True if one run's scores lie in [0, 1] and the other run's look like percentages (above 20)."""
-    ends = []
-    for parts in (parts_a, parts_b):
-        values = np.concatenate([np.empty(0), *(part.values[np.isfinite(part.values)] for part in parts)])
-        ends.append((float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))))
-    (_, small), (lowest, large) = sorted(ends, key=lambda pair: pair[1])
-    return min(ends)[0] >= 0 and 0 < small <= 1 and lowest >= 0 and 20 < large <= 100
+    a, b = (Ends.seen(parts, [part.values for part in parts], None) for parts in (parts_a, parts_b))
+    small, large = sorted((a.high, b.high))
+    return min(a.low, b.low) >= 0 and 0 < small <= 1 and 20 < large <= 100
 
 
 def outside_message(name: str, low: float, high: float, bounds: tuple[float, float], settings: Settings) -> str:

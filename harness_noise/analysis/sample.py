@@ -189,8 +189,9 @@ class Sample:
 
         Weights that leave a task without a question are those by size.
         """
-        made = design(len(self), labels, self.strata, None if self.empty else self.shares)
-        return replace(made, shares=self.shares)
+        if self.empty:
+            return replace(design(len(self), labels, self.strata), shares=self.shares)
+        return design(len(self), labels, self.strata, self.shares)
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
@@ -261,8 +262,11 @@ def is_scored(part: Scores) -> BoolArray:
 
 def scored_pairs(part_a: Scores, part_b: Scores) -> Pairing:
     """Return the row numbers in A and in B of the questions that both runs have scored."""
+    return _scored_pairs(part_a, part_b, is_scored(part_a), is_scored(part_b))
+
+
+def _scored_pairs(part_a: Scores, part_b: Scores, scored_a: BoolArray, scored_b: BoolArray) -> Pairing:
     pairing = pair_questions(part_a.questions, part_b.questions)
-    scored_a, scored_b = is_scored(part_a), is_scored(part_b)
     if scored_a.all() and scored_b.all():
         return pairing
     both = scored_a[pairing.rows_a] & scored_b[pairing.rows_b]
@@ -304,10 +308,11 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
     only_a = only_b = 0
     prompts = False
     for part_a, part_b in zip(parts_a, parts_b, strict=True):
-        pairing = scored_pairs(part_a, part_b)
+        scored = is_scored(part_a), is_scored(part_b)
+        pairing = _scored_pairs(part_a, part_b, *scored)
         rows_a, rows_b = pairing.rows_a, pairing.rows_b
-        only_a += int(is_scored(part_a).sum()) - len(rows_a)
-        only_b += int(is_scored(part_b).sum()) - len(rows_b)
+        only_a += int(np.count_nonzero(scored[0])) - len(rows_a)
+        only_b += int(np.count_nonzero(scored[1])) - len(rows_b)
         if pairing.note is not None:
             notes.append(pairing.note.of(part_a.task))
         if part_a.questions.prompts is not None and part_b.questions.prompts is not None:
@@ -417,8 +422,8 @@ class Estimated:
     """The terms of the data noise's upper limit, with the variance before any correction, None if unknown."""
     spread: RunSpread | None = None
     """The variance between runs of one configuration, of which the first sample is one more, None without."""
-    alone: Moments | None = None
-    """The runs' own means and variances, if the kernel of each by itself has no more than these."""
+    alone: Sequence[Moments] = ()
+    """Each run's own mean and variance, if the kernel of it by itself has no more than these."""
 
     def terms(self, settings: Settings) -> Terms:
         """Return the inputs for an upper confidence limit of the data noise."""
@@ -485,11 +490,9 @@ def kernel(
     return Estimated(c, design, m, of_questions, frozenset(codes), said, limit, spread, each)
 
 
-def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> list[Moments]:
+def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> Sequence[Moments]:
     """Return the mean and variance of each run by itself, on the questions of their difference."""
-    if whole.alone is None:
-        return [kernel([run], [1.0], whole.design, settings).m for run in runs]
-    return [rows_of(whole.alone, np.s_[i : i + 1]) for i in range(len(runs))]
+    return whole.alone or [kernel([run], [1.0], whole.design, settings).m for run in runs]
 
 
 def _within_runs(run: Sample, component: RunComponent | None, design: Design) -> QuestionStats:

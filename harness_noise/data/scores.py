@@ -349,7 +349,7 @@ class CorpusScores(OnQuestions):
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
     """Return {cause: number of answers missing for it}, summed over these scores."""
-    return dict(sum((Counter(part.missing) for part in parts), Counter()))
+    return dict(sum((Counter(part.missing) for part in parts if part.missing), Counter()))
 
 
 @dataclass(frozen=True, slots=True)

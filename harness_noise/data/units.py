@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from .numbers import numeral
@@ -15,6 +16,7 @@ ROUNDING = 1e-12
 """Relative to the scale of the scores: what is smaller is the rounding of a sum, and counts as 0."""
 
 
+@cache
 def is_proportion(metric: str) -> bool:
     """Return True if a metric's name means a share of right answers: acc_norm, exact_match, pass@1, …."""
     words = set(re.split(r"[^a-z0-9]+", metric.lower()))

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import Any, TypeVar
 
 import numpy as np
@@ -162,7 +164,7 @@ def repeat_codes(
     for run in runs:
         repeated, lone, enough = _borrowing(run, strata, shown)
         count = run.count if shown is None else run.count * shown
-        n, k, k2 = (sum_by(strata, x.astype(np.float64), repeated.shape[-1]) for x in (count > 0, count, count**2))
+        n, (k, k2) = repeated + lone, (sum_by(strata, x, repeated.shape[-1]) for x in (count, count * count))
         alike = (repeated > 0).any(axis=-1) & ~((run.var > 0) & (count >= 2)).any(axis=-1)
         each.append(
             {
@@ -178,7 +180,7 @@ def repeat_codes(
 
 def any_repeat_codes(each: Sequence[Mapping[str, BoolArray]]) -> dict[str, BoolArray]:
     """Merge several runs' `repeat_codes`: a flag is True if it is True for one of the runs."""
-    out = {code: np.atleast_1d(np.any([codes[code] for codes in each], axis=0)) for code in each[0]}
+    out = {code: np.array(reduce(or_, (codes[code] for codes in each)), ndmin=1) for code in each[0]}
     out["identical_scores_only"] &= ~out["identical_repeats"]
     return out
 

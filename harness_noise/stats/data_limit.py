@@ -121,10 +121,10 @@ def terms(
     P = len(d)
     return Terms(
         variance,
-        np.broadcast_to(of_answers, P),
+        np.full(P, of_answers),
         df,
         effective_flips(by_cell.weighted_sums(e)),
-        np.broadcast_to(G, P),
+        np.full(P, G),
         np.where(spread > ROUNDING * top, spread, 0.0),
         tuple(_cluster_shares(row[there]) for row, there in zip(shares, here, strict=True)),
     )

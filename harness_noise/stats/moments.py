@@ -72,8 +72,8 @@ class OfContrasts(NamedTuple):
     """Codes of their repeats."""
     limit: Terms | None
     """The terms of the data noise's upper limit, None if they are not needed."""
-    alone: Moments | None = None
-    """(R,) the mean and the variance of each of R runs by itself, if they were asked for."""
+    alone: Sequence[Moments] = ()
+    """The mean and the variance of each run by itself, if they were asked for."""
 
 
 def contrast_moments(
@@ -107,20 +107,21 @@ def contrast_moments(
     """
     c, codes = contrast(runs, coefficients, design.strata, shown), repeat_codes(runs, design.strata, shown)
     each = np.stack([c.d, *(run.mean for run in runs)]) if alone else c.d
-    identified, m, by_itself = noise_can_be_split(codes), mean_variance(each, design, estimator, shown), None
+    identified, m, by_itself = noise_can_be_split(codes), mean_variance(each, design, estimator, shown), list[Moments]()
     if alone:
-        m, by_itself = rows_of(m, np.s_[:1]), rows_of(m, np.s_[1:])
+        m, *by_itself = (rows_of(m, np.s_[i : i + 1]) for i in range(len(each)))
     weights, _ = task_weights(design, shown)
     v, w = ((weights**2 * sum_by(design.strata, np.atleast_2d(x), weights.shape[1])).sum(axis=1) for x in (c.v, c.w))
     if not fixed:
         split = identified & ~np.isnan(m.variance)
-        data = np.where(split, without_rounding(m.variance, w), np.nan)
-        total = m.variance + (v - w)
-        m = replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total)
-        if not split.any():
-            return OfContrasts(c, m, codes, None, by_itself)
-        limit = terms(c, design, m.variance, m.df, estimator, shown)
-        m = replace(m, data_upper=np.where(split, limit.upper(), np.nan))
+        limit = terms(c, design, m.variance, m.df, estimator, shown) if split.any() else None
+        m = replace(
+            m,
+            var_data=np.where(split, without_rounding(m.variance, w), np.nan),
+            var_prediction=np.where(split, v, np.nan),
+            var_total=m.variance + (v - w),
+            data_upper=m.data_upper if limit is None else np.where(split, limit.upper(), np.nan),
+        )
         return OfContrasts(c, m, codes, limit, by_itself)
     varies = identified & (w > 0)
     codes["identical_repeats"] |= identified & ~varies
@@ -151,7 +152,7 @@ def mean_variance(d: FloatArray, design: Design, estimator: Estimator, shown: Bo
     residual = np.broadcast_to(means - mean[:, None], d.shape) if design.between_tasks else e
     if shown is not None:
         e, residual = (np.where(shown, x, 0.0) for x in (e, residual))
-    G = np.broadcast_to(_count_clusters(design, shown), P)
+    G = np.full(P, _count_clusters(design, shown))
     if n == 0:
         return undefined_moments(np.zeros(P), G)
     V, df = _variance(residual, design, cells(design, shown), estimator)
@@ -162,7 +163,7 @@ def mean_variance(d: FloatArray, design: Design, estimator: Estimator, shown: Bo
         leverage = np.where(counts > 0, 1 / counts, 0.0)
         each = (weights * leverage_factor(leverage, "cr2")) ** 2  # every question its own cluster
         naive = (each * sum_by(design.strata, e * e, counts.shape[1])).sum(axis=1)
-    number, unknown = np.broadcast_to(counts.sum(axis=1), P), np.full(P, np.nan)
+    number, unknown = np.full(P, counts.sum(axis=1)), np.full(P, np.nan)
     return Moments(
         n=number,
         n_clusters=G,
@@ -188,7 +189,7 @@ def _count_clusters(design: Design, shown: BoolArray | None) -> FloatArray:
 def _variance(e: FloatArray, design: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
     """Return (P,) variances of P means and their df, from residuals, crossed clusters included. NaN if none."""
     if design.crossed is None:
-        return by_cell.variances(e, estimator), np.broadcast_to(by_cell.df, len(e))
+        return by_cell.variances(e, estimator), np.full(len(e), by_cell.df)
     each = [crossed_variance(row, design, estimator) for row in e]
     V, df = np.array([(np.nan, np.nan) if x is None else (x.value, x.df) for x in each]).T
     return V, df
@@ -268,24 +269,23 @@ class RunComponent:
     @property
     def p_value(self) -> float | None:
         """p-value of the F test that all runs have one mean. None if nothing is left besides the run effects."""
-        return self._p(self.means, self.runs - 1)
+        return self._p(self.between, self.runs - 1)
 
     @property
     def first_p_value(self) -> float | None:
         """p-value of the F test that run 0 has the mean of the other runs. None without any residual."""
         others = np.full(self.runs - 1, self.means[1:].mean())
-        return self._p(np.append(self.means[0], others), 1)
+        return self._p(float(np.append(self.means[0], others).var(ddof=self.runs - 1)), 1)
 
     @property
     def others_p_value(self) -> float | None:
         """p-value of the F test that all runs but run 0 have one mean. None for under two, or without residuals."""
-        return self._p(self.means[1:], self.runs - 2)
+        return self._p(float(self.means[1:].var(ddof=1)), self.runs - 2) if self.runs > 2 else None
 
-    def _p(self, means: FloatArray, df: int) -> float | None:
+    def _p(self, between: float, df: int) -> float | None:
         """Return the p-value of the F test that runs with these means have one true mean. None if undefined."""
-        if self.residual <= ROUNDING**2 or df < 1:
+        if self.residual <= ROUNDING**2:
             return None
-        between = float(((means - means.mean()) ** 2).sum()) / df
         return float(special.fdtrc(df, self.df_residual, between / self.residual))
 
 

@@ -491,4 +491,4 @@ def variance_flags(m: Moments, design: Design, *, fixed: bool = False) -> dict[s
     flags["too_few_questions"] = np.isnan(m.mean) if fixed else unknown & short
     flags["too_few_clusters"] = unknown & ~short & (not fixed)
     flags["singleton_clusters"] = ~unknown & design.clustered & (m.n_clusters == m.n) & (not fixed)
-    return {code: np.broadcast_to(has, m.n.shape) for code, has in flags.items()}
+    return flags

@@ -240,7 +240,7 @@ class SumNoise:
 
     @property
     def flat(self) -> bool:
-        """True if nothing varies, or nothing is known of the noise."""
+        """True if the corpus metric does not vary at all, or nothing is known of its noise."""
         return self.distribution is None and not (self.by_deletion and self.variance > 0)
 
 

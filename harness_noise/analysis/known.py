@@ -39,7 +39,7 @@ class WithFields:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Fields that name a result's row: task, metric, scorer and models."""
+        """Dict of the fields that identify a result's row: task, metric, scorer and models."""
         first, models = self.parts[0], [run.model for run in self.runs]
         of_models = {"model_a": models[0], "model_b": models[1] if len(models) > 1 else None}
         scale = {"_zero_one": are_zero_one(self.parts)}

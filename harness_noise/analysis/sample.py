@@ -96,7 +96,7 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """Task and metric, for messages."""
+        """Text of the task and the metric that the sample is of, for messages."""
         return name_of(self.parts)
 
     @property
@@ -106,7 +106,7 @@ class Sample:
 
     @property
     def repeats_are_runs(self) -> bool:
-        """True if the adapter knows that the repeats share a cause, whatever the F test shows."""
+        """True if the adapter says that repeats share a cause (a run, a seed), whatever the F test shows."""
         return any(part.repeats_are_runs for part in self.parts)
 
     @property
@@ -147,7 +147,7 @@ class Sample:
 
     @property
     def empty(self) -> bool:
-        """True if nothing can be estimated: no questions, a weighted task without any, or an undefined ratio."""
+        """True if no mean can be estimated: no questions, a weighted task without any, or a ratio undefined."""
         if len(self) == 0 or self.shares is None or self.undefined:
             return len(self) == 0 or self.undefined
         return bool((np.bincount(self.strata, minlength=len(self.shares)) == 0).any())

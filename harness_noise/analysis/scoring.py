@@ -179,7 +179,7 @@ class _Texts:
 
     @property
     def any(self) -> bool:
-        """True if an answer that was read has a text."""
+        """True if at least one of the answers read has a text."""
         return bool(self.hashes[self.known].any())
 
     def read(self, rows: IntArray) -> None:

@@ -194,7 +194,7 @@ class Note:
 
     @property
     def place(self) -> int:
-        """Sort key among notes: 0 for a grave code, 1 for others, 2 for routine ones."""
+        """Sort key by which notes are shown: 0 for grave ones, 1 for others, 2 for routine ones, which come last."""
         return 0 if self.code in GRAVE else 2 if self.code in ROUTINE or self.code in extras.routine_notes() else 1
 
     def of(self, task: str, *more: str) -> Note:

@@ -84,7 +84,7 @@ class Measured:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """(task, metric, scorer)."""
+        """Identity of these scores in a run, as the tuple (task, metric, scorer)."""
         return self.task, self.metric, self.scorer
 
     @property
@@ -369,7 +369,7 @@ class Group:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """(name, metric, scorer)."""
+        """Identity of this group of tasks in a run, as the tuple (name, metric, scorer)."""
         return self.name, self.metric, self.scorer
 
     def over(self, tasks: Sequence[str]) -> Group:

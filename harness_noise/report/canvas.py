@@ -226,7 +226,7 @@ class Drawing:
 
     @property
     def box(self) -> tuple[float, float, float, float]:
-        """Left, top, width and height of what the axes enclose."""
+        """Left, top, width and height in pixels of the plot area inside the axes."""
         return self.left, self.top, WIDTH - self.left - self.right, self.height - self.top - self.bottom
 
     def px(self, values: Any) -> FloatArray:

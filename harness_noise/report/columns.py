@@ -74,7 +74,7 @@ class Section:
 
     @property
     def heading(self) -> str:
-        """The title with the units."""
+        """Title of a table's section, followed by the units of its numbers."""
         return "; ".join(filter(None, (self.title, self.units)))
 
     def keeping(self, kept: Sequence[int]) -> Section:

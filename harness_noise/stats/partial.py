@@ -75,7 +75,7 @@ class Part:
         return float(self.weights @ (np.bincount(self.strata, weights=values) / np.bincount(self.strata)))
 
     def share_of_mean_not_asked(self, values: FloatArray) -> float:
-        """Return the share of the questions outside the subset in the weighted mean of (N,) values."""
+        """Return the part that questions outside the subset add to the weighted mean of N values, one a question."""
         others = np.ones(len(self.strata), dtype=bool)
         others[self.asked] = False
         sums = np.bincount(self.strata[others], weights=values[others], minlength=len(self.weights))

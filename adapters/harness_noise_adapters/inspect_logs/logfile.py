@@ -87,7 +87,7 @@ class Archive:
 
     @property
     def samples(self) -> list[str]:
-        """The names of the members that are samples."""
+        """Names of the files in the `.eval` archive that hold one sample each."""
         return [name for name in self.members if name.startswith(SAMPLES) and name.endswith(".json")]
 
     def __enter__(self) -> Archive:

@@ -89,7 +89,7 @@ class Profile(Measured):
 
     @property
     def units(self) -> Scale:
-        """The scale on which its numbers are shown: only 0/1 scores have a rule of thumb."""
+        """Scale on which the profile's numbers are shown: percent if the metric's range is known, else its own."""
         return PERCENT if self.scale else Scale()
 
     def check(self, *scores: float) -> None:

@@ -392,7 +392,7 @@ class BenchmarkResult:
 
     @property
     def is_overall(self) -> bool:
-        """True if it is of all top-level tasks together."""
+        """True if this result is of all top-level tasks together, not of one benchmark."""
         return any(model.is_overall for model in self.models)
 
 
@@ -444,7 +444,7 @@ class Arena(Document):
 
     @property
     def weighted(self) -> tuple[Model, ...]:
-        """The models' rows, whose weights the notes of a table name."""
+        """Rows of the models, from which the notes of a table take the task weights that they name."""
         return self.models
 
     @property
@@ -457,7 +457,7 @@ class Arena(Document):
 
     @property
     def questions(self) -> Iterator[Question]:
-        """Every question of every task and group, without overall rows, whose questions are there already."""
+        """All questions of all tasks and groups as rows, without overall rows, which would repeat them."""
         return (question for board in self.boards if not board.is_overall for question in board.questions)
 
     @property

@@ -213,7 +213,7 @@ class _Board:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The task or group, metric and scorer that decide."""
+        """(task or group, metric, scorer) by whose scores models are dropped."""
         return self.measured[0].parts[0].key if self.group is None else self.group.key
 
     @property
@@ -222,7 +222,7 @@ class _Board:
 
     @property
     def higher(self) -> bool | None:
-        """True if higher is better, None if nothing says."""
+        """True if higher scores are better, False if lower ones are, None if unknown."""
         parts = [part for entry in self.measured for part in entry.parts]
         return next((part.higher_is_better for part in parts if part.higher_is_better is not None), None)
 

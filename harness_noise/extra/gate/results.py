@@ -74,7 +74,7 @@ class GateRow(Measured):
 
     @property
     def name(self) -> str:
-        """Task, metric and filter or scorer, as far as there are any."""
+        """Text that names the row: task, metric and filter or scorer, as far as there are any."""
         words = (self.task, self.metric, self.scorer if self.scorer != "none" else "", self.question)
         return " ".join(filter(None, words))
 
@@ -160,17 +160,17 @@ class Gate(Document):
 
     @property
     def failing(self) -> tuple[GateRow, ...]:
-        """The rows in which a loss is shown."""
+        """Rows of the gate in which a loss against the baseline is shown."""
         return tuple(row for row in self.rows if row.decides and row.passed is False)
 
     @property
     def unjudged(self) -> tuple[GateRow, ...]:
-        """The rows that cannot be judged, or are not decided."""
+        """Rows of the gate without a decision: they cannot be judged, or are still open."""
         return tuple(row for row in self.rows if row.decides and row.passed is None)
 
     @property
     def sentence(self) -> str:
-        """The verdict in one line."""
+        """Verdict of the gate in one sentence."""
         return str(rendered("gate", self))
 
     def __repr__(self) -> str:

@@ -34,7 +34,7 @@ class Term:
 
     @property
     def names(self) -> Iterator[str]:
-        """All names of the term, its own first."""
+        """All names by which the term can be looked up, its own name first."""
         yield from (self.name, *self.labels, *self.also, *self.fields)
 
 

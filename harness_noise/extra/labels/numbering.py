@@ -25,7 +25,7 @@ class LabelledTask:
 
     @property
     def answers(self) -> int:
-        """The number K of answers to a question."""
+        """Number K of answers that each question has in the run."""
         return int(self.part.values.shape[1])
 
     def named(self) -> dict[str, int]:

@@ -99,13 +99,13 @@ class _Pair:
 
     @property
     def kept(self) -> IntArray:
-        """The places of questions that count: those judged in both orders, or all if none is."""
+        """Indices of the questions that count: those judged in both orders (A first, B first), or all if none is."""
         both = np.flatnonzero(~np.isnan(self.first) & ~np.isnan(self.second))
         return both if len(both) else np.arange(len(self.questions))
 
     @property
     def one_order(self) -> bool:
-        """True if no question was judged in both orders."""
+        """True if no question was judged in both orders (A first and B first)."""
         return bool((np.isnan(self.first) | np.isnan(self.second)).all())
 
     @property

@@ -133,22 +133,22 @@ class Asked:
 
     @property
     def assured(self) -> float:
-        """The share of pilots whose plan reaches the power."""
+        """Share of possible pilot runs whose plan must reach the power, as the user asks for."""
         return ASSURANCE if self.assurance is None else self.assurance
 
     @property
     def solvable(self) -> float:
-        """The share of questions that some model solves, 1 if not given."""
+        """Share of the questions that any model can solve, 1 if not given."""
         return 1.0 if self.solved is None else self.solved
 
     @property
     def cost_judge(self) -> float | None:
-        """The cost of one judge call."""
+        """Cost of one call of a judge model, as the user gives it."""
         return (self.costs or {}).get("judge")
 
     @property
     def money(self) -> tuple[float, float] | None:
-        """The costs of a question and of an answer with one judge call, None without costs."""
+        """(cost of a question, cost of an answer with one judge call), None without costs."""
         if self.costs is None:
             return None
         return self.costs["question"], self.costs["answer"] + (self.cost_judge or 0.0)

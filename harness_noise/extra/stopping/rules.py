@@ -121,7 +121,7 @@ class Order:
 
     @property
     def blocks(self) -> list[IntArray]:
-        """The question numbers of the answers, as one array for each block."""
+        """List with, for each block of answers, the array of their question numbers."""
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
@@ -455,7 +455,7 @@ class Look:
 
     @property
     def stop(self) -> bool:
-        """True if the run may end here: decided, or complete."""
+        """True if the run may end at this interim look: the rule has decided, or everything is answered."""
         return self.decision is not None or self.progress.complete
 
     @property

@@ -34,7 +34,7 @@ class SpreadOfTotals(NamedTuple):
 
     @property
     def varies_not(self) -> bool:
-        """True if there is no spread that could give an interval."""
+        """True if the runs' total scores do not vary, or are too few, so that there is no interval."""
         return not self.sd > ROUNDING * max(1.0, abs(self.mean))
 
 

@@ -394,7 +394,7 @@ class Samples:
 
     @property
     def documents(self) -> Documents:
-        """The texts of the questions."""
+        """Source from which the texts of the questions can be read."""
         return Documents(*self.again, self.hashes, self.distinct)
 
 

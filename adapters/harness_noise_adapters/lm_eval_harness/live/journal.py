@@ -144,7 +144,7 @@ class Journal:
 
     @property
     def began_earlier(self) -> list[str]:
-        """The starting times of the runs whose answers were reused."""
+        """Starting times of the interrupted earlier runs whose answers were reused."""
         return sorted(self._runs[name].began.isoformat(timespec="minutes") for name in self.taken)
 
     def announce(self) -> None:

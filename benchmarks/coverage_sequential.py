@@ -23,12 +23,12 @@ from scipy import optimize, special
 
 from harness_noise import as_scores
 from harness_noise.extra.boundaries import critical_values, drift_for_power, exits_above, normal_z, predictive_power
+from harness_noise.extra.partial import Part
 from harness_noise.extra.stopping.api import estimate_from_part
 from harness_noise.extra.stopping.growing import with_all_of_b
 from harness_noise.extra.stopping.observed import Observed, repeats_enough
 from harness_noise.extra.stopping.rules import Look, Order, StoppingRule, Taken
 from harness_noise.settings import Settings
-from harness_noise.stats.partial import Part
 from harness_noise.stats.power import noncentrality
 
 SEED = 20261123

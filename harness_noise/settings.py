@@ -133,7 +133,6 @@ KEYWORDS = {
     # what is compared, and with what
     "models": "compare counts profile",
     "against": "compare",
-    "complete": "analyze compare",
     # what else is computed
     **dict.fromkeys(("questions", "by_question"), "compare"),
     "answers_b": "published",

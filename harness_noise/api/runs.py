@@ -124,9 +124,7 @@ def analyze(
     if by:
         result = module_of("by").slices_of_runs(runs, by, request.settings).beside(result)
     if known := request.complete(whole):
-        from ..analysis.references import full_means
-
-        rows, notes = full_means(runs, known, request.settings)
+        rows, notes = module_of("complete").full_means(runs, known, request.settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 
@@ -258,9 +256,7 @@ def _compare_pairs(
     if by:
         result = module_of("by").slices_of_pairs(pairs, by, settings).beside(result)
     if known:
-        from ..analysis.references import full_differences
-
-        rows, notes = full_differences(pairs, known, settings)
+        rows, notes = module_of("complete").full_differences(pairs, known, settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 

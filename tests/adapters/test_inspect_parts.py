@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.references import full_means
+from harness_noise.extra.references.estimating import full_means
 from support.inspect_evals import native, on_disk
 from support.inspect_stopping import MIDDLE, STRONG, WEAK, N, answers, record, task
 from support.notes import noted

@@ -87,6 +87,7 @@ ASKED = {
     "plan": ["plan", "--n", "100", "--accuracy", "0.7"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
+    "--complete": ["compare", "a.csv", "b.csv", "--complete", "a.csv"],
     "--looks": ["compare", "a.csv", "a.csv", "--looks", "5"],
     "the reader of every-eval-ever, harbor, helm, lighteval, swe-bench": ["analyze", "m.run.json"],
     "--as every-eval-ever": ["export", "a.csv", "-o", "out", "--as", "every-eval-ever"],
@@ -102,6 +103,7 @@ for name in hn.__all__:
 for function, sides, keywords in (
     (hn.analyze, ["a.csv"], {"labels": "a.csv"}),
     (hn.analyze, ["a.csv"], {"by": ["x"]}),
+    (hn.analyze, ["a.csv"], {"complete": "b.csv"}),
     (hn.compare, [0.71, 0.68], {"profile": "gpqa_diamond"}),
     (hn.compare, ["a.csv", "a.csv"], {"profile": "gpqa_diamond"}),
 ):
@@ -115,16 +117,18 @@ for function, sides, keywords in (
 
 @pytest.mark.process
 def test_an_extra_that_needs_another_is_not_there_without_it(tmp_path):
-    """Looks at many models need the arena: a copy without it has neither."""
+    """Looks at many models need the arena: a copy without it has neither. So do looks at one run need references."""
     copy = tmp_path / "harness_noise"
     shutil.copytree(Path(hn.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(copy / "extra/arena")
+    gone = {"arena", "references"}
+    for name in gone:
+        shutil.rmtree(copy / "extra" / name)
     code = "import harness_noise as hn\nfrom harness_noise import extras\nprint(*extras.found())\nhn.drop_models"
     how = {"cwd": tmp_path, "env": environment(tmp_path), "capture_output": True, "text": True, "check": False}
     done = subprocess.run([sys.executable, "-c", code], **how)
     left = {name.rpartition(".")[2] for name in done.stdout.split()}
-    needing = {name for name in FOLDERS if "arena" in extras.found()[f"{extras.FOLDER}.{name}"].needs}
-    assert (needing, left) == ({"dropping"}, {*FOLDERS} - needing - {"arena"}), done.stderr
+    needing = {name for name in FOLDERS if gone & {*extras.found()[f"{extras.FOLDER}.{name}"].needs}}
+    assert (needing, left) == ({"dropping", "stopping"}, {*FOLDERS} - needing - gone), done.stderr
     assert "has no attribute 'drop_models'" in done.stderr
 
 
@@ -145,7 +149,7 @@ def test_what_is_not_installed_says_so(tmp_path):
     assert (listed.returncode, "Noise profiles" in listed.stdout) == (0, False), listed.stderr
     done = subprocess.run([sys.executable, "-c", _NAMES], **how)
     missing = {line.partition(" is not installed")[0] for line in done.stdout.splitlines()}
-    keywords = {"`labels`", "`by`", "`profile`"}
+    keywords = {"`labels`", "`by`", "`complete`", "`profile`"}
     shipped = keywords | {name for extra in extras.found().values() for name in extra.functions}
     assert (done.returncode, missing) == (0, shipped.intersection([*hn.__all__, *keywords])), done.stderr
 

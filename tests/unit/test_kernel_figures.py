@@ -13,13 +13,14 @@ from scipy import special, stats
 from harness_noise import arena, compare_in_sequence, estimate, estimate_difference, factor_noise, plan
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.ranges import difference_if_missing
-from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sample import as_scores, outer_note
 from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
 from harness_noise.extra.arena.rank_sets import rank_sets
 from harness_noise.extra.boundaries import exits_above, expected_fraction, mixture_boundaries, mixture_critical
 from harness_noise.extra.boundaries import mixture_tuning as tuning
+from harness_noise.extra.partial import Part, positions_look_random
+from harness_noise.extra.references.estimating import same_run
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design, question_stats
 from harness_noise.stats.data_limit import chi_square
@@ -43,7 +44,6 @@ from harness_noise.stats.moments import (
     shared_noise_p,
     without_rounding,
 )
-from harness_noise.stats.partial import Part, positions_look_random
 from harness_noise.stats.resampling import Distribution, studentised
 
 

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.analysis.references import full_means
 from harness_noise.data.notes import texts
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, are, counted, error_message
+from harness_noise.extras import module_of
 from harness_noise.results.parts import KEYWORD
 from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
@@ -346,7 +346,7 @@ def full_benchmark(live: Live, results: EvalResults, read: LogRun) -> list[str]:
         scores.append(replace(part, questions=questions, native=None))
     try:
         run = replace(read.run, path="", scores=tuple(scores))
-        rows_, notes = full_means([run], stopper.references, live.flag.settings, refuse=False)
+        rows_, notes = module_of("complete").full_means([run], stopper.references, live.flag.settings, refuse=False)
     except InputError as error:
         return [str(error)]
     record["full_benchmark"] = [row.to_dict() for row in rows_]

@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...analysis.partial import drawn_by_key, part_of
 from ...analysis.ranges import Ends, score_range
-from ...analysis.references import benchmark_order
 from ...analysis.sample import in_order_of, stack
 from ...arrays import FloatArray, IntArray, picked, rows_of, stacked
 from ...data.notes import Note
@@ -19,8 +17,9 @@ from ...data.scores import Run, Scores
 from ...errors import InputError, some_of
 from ...settings import Settings
 from ...stats.contrast import cluster_codes, question_stats
-from ...stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
 from ...stats.tolerances import FEWEST_UNITS, SLACK
+from ..partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
+from ..subsets import benchmark_order, drawn_by_key, part_of
 from .files import EDITS, Label, LabelFile
 from .numbering import answers_labelled
 from .stats import corrected_values, too_few_to_correct

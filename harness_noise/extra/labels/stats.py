@@ -1,6 +1,6 @@
 """A judge corrected by human labels of a random subset of the questions: values of questions whose mean is corrected.
 
-The estimate is that of `stats.partial`, with the judge's score as the one feature and the label as what is known of the
+The estimate is that of `extra.partial`, with the judge's score as the one feature and the label as what is known of the
 part [Angelopoulos; Särndal]. Here it is written as a value for each question, θ̂'s influence function: the prediction
 from the judge's score, and where there is a label the error of it, 1/π times. The mean of the values is the estimate,
 and their clustered variance is that for the questions that could be asked, so that a difference, a group of tasks and
@@ -18,8 +18,8 @@ import numpy as np
 from ...arrays import FloatArray, IntArray
 from ...stats.contrast import Design, QuestionStats
 from ...stats.intervals import effective_flips
-from ...stats.partial import Part, cross_fit, features
 from ...stats.tolerances import FEW_FAILURES, FEWEST_UNITS, SLACK
+from ..partial import Part, cross_fit, features
 from .contrasts import CorrectedColumns
 from .results import FEWEST_FAILED
 

@@ -37,4 +37,5 @@ EXTRA = Extra(
         "decided_earlier": "a row that an earlier look decided",
     },
     routine_notes=("looks_kept",),
+    needs=("references",),
 )

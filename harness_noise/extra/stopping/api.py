@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...analysis.partial import full_benchmark, part_of
 from ...analysis.ranges import Ends, score_range
 from ...analysis.sample import as_scores
 from ...api.keywords import Computing, chosen_settings
@@ -15,6 +14,7 @@ from ...errors import InputError
 from ...settings import Settings
 from ...stats.contrast import question_stats
 from ..boundaries import GAMMA, LOOKS, Looks, Spending, critical_values
+from ..subsets import full_benchmark, part_of
 from .growing import Pair
 from .rules import AskingOrder, StoppingRule
 

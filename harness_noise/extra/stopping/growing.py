@@ -18,9 +18,7 @@ import numpy as np
 from ..._version import __version__
 from ...analysis.comparison import matched_scores
 from ...analysis.drawing import recorded_stops
-from ...analysis.partial import part_of
 from ...analysis.ranges import score_range
-from ...analysis.references import benchmark_order, chances_within, same_run, stacked_regression, stratum_of
 from ...analysis.sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from ...arrays import FloatArray, IntArray
 from ...data.measures import UNBOUNDED
@@ -36,8 +34,10 @@ from ...settings import Settings
 from ...stats import decision
 from ...stats.cluster_variance import OF_RESIDUALS
 from ...stats.contrast import Design, question_stats
-from ...stats.partial import Part, from_part, positions_look_random
 from ..boundaries import Looks, critical_values
+from ..partial import Part, from_part, positions_look_random
+from ..references.estimating import chances_within, same_run, stacked_regression, stratum_of
+from ..subsets import benchmark_order, part_of
 from .observed import Observed, observe_samples
 from .rules import (
     ALL_ASKED,

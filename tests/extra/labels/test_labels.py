@@ -21,7 +21,7 @@ from harness_noise.data.scores import Scores
 from harness_noise.extra.labels.correcting import _people_scores
 from harness_noise.extra.labels.files import answer_id
 from harness_noise.extra.labels.stats import _unseen
-from harness_noise.stats.partial import Part, from_part
+from harness_noise.extra.partial import Part, from_part
 from harness_noise.stats.tolerances import FEW_FAILURES
 from support.notes import noted
 

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.references import full_means
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
+from harness_noise.extra.references.estimating import full_means
 from harness_noise.extra.stopping.growing import observe
 from harness_noise.extra.stopping.observed import REPEATS_SHARE, EnoughRepeats, observe_mean, repeats_enough
 from harness_noise.extra.stopping.rules import FEWEST_FOR_SE

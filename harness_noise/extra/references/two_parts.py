@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from .contrast import sum_by
-from .partial import FromPart, Part, cross_fit, features
-from .tolerances import FEWEST_UNITS
+from ...arrays import FloatArray, IntArray
+from ...stats.contrast import sum_by
+from ...stats.tolerances import FEWEST_UNITS
+from ..partial import FromPart, Part, cross_fit, features
 
 FEWEST_COMMON = 20
 """Common clusters below which the covariance of the residuals is not known."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from .cluster_variance import clustered_variance
-from .contrast import Design
-from .intervals import critical
-from .tolerances import FEWEST_UNITS
+from ..stats.cluster_variance import clustered_variance
+from ..stats.contrast import Design
+from ..stats.intervals import critical
+from ..stats.tolerances import FEWEST_UNITS
 
 FOLDS = 10
 MOST_COMPONENTS = 4

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, Labels
+from ..data.questions import Questions
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.parts import FullBenchmark
 from ..stats.contrast import cluster_codes
 from ..stats.intervals import in_range
-from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, short_of
+from .partial import Part, from_part, positions_look_random
 
 
 class NotRandomError(InputError):
@@ -128,3 +129,12 @@ def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> se
         "few_flips" if difference else "few_failures": others < FEW_FAILURES,
     }
     return {code for code, holds in flags.items() if holds}
+
+
+def benchmark_order(questions: Questions) -> IntArray:
+    """Return the row order of a benchmark's questions: by number if all names are numbers, else unchanged."""
+    try:
+        numbers = [int(key) for key in questions.keys]
+    except ValueError:
+        return np.arange(len(questions.keys))
+    return np.argsort(np.array(numbers, dtype=np.float64), kind="stable")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness_noise.cli import main
-from harness_noise.stats.partial import Part
-from harness_noise.stats.two_parts import two_parts
+from harness_noise.extra.partial import Part
+from harness_noise.extra.references.two_parts import two_parts
 
 N = 500
 

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.matching import pair_questions
-from ..data.native_values import are_zero_one
-from ..data.notes import Note
-from ..data.questions import by_name
-from ..data.scores import Run, Scores
-from ..errors import InputError
-from ..results.diagnostics import STOPPED
-from ..results.parts import FullBenchmark, FullRow
-from ..settings import Settings
-from ..stats.contrast import question_stats
-from ..stats.partial import positions_look_random
-from ..stats.two_parts import two_parts
-from .comparison import matched_scores
-from .partial import NotRandomError, drawn_by_key, full_benchmark, part_of
-from .ranges import Ends, score_range
-from .sample import group_parts, group_shares, in_order_of
+from ...analysis.comparison import matched_scores
+from ...analysis.ranges import Ends, score_range
+from ...analysis.sample import group_parts, group_shares, in_order_of
+from ...data.matching import pair_questions
+from ...data.native_values import are_zero_one
+from ...data.notes import Note
+from ...data.questions import by_name
+from ...data.scores import Run, Scores
+from ...errors import InputError
+from ...results.diagnostics import STOPPED
+from ...results.parts import FullBenchmark, FullRow
+from ...settings import Settings
+from ...stats.contrast import question_stats
+from ..partial import positions_look_random
+from ..subsets import NotRandomError, benchmark_order, drawn_by_key, full_benchmark, part_of
+from .two_parts import two_parts
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from ..data.questions import Questions
-    from ..stats.partial import Part
+    from ...arrays import FloatArray, IntArray
+    from ...data.questions import Questions
+    from ..partial import Part
 
 NEARLY_ALL = 0.95
 """Share of a task's questions that a run must have answered for its mean to count as known."""
@@ -414,12 +414,3 @@ def expected_scores(
         return None
     there = np.isfinite(columns)
     return np.where(there.any(axis=0), np.nansum(columns, axis=0) / np.maximum(there.sum(axis=0), 1), 0.5).clip(0, 1)
-
-
-def benchmark_order(questions: Questions) -> IntArray:
-    """Return the row order of a benchmark's questions: by number if all names are numbers, else unchanged."""
-    try:
-        numbers = [int(key) for key in questions.keys]
-    except ValueError:
-        return np.arange(len(questions.keys))
-    return np.argsort(np.array(numbers, dtype=np.float64), kind="stable")

@@ -12,14 +12,14 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import as_scores
-from harness_noise.analysis.partial import full_benchmark, part_of
-from harness_noise.analysis.references import full_means
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.extra.partial import Part, features, from_part, plain, positions_look_random, ridge
+from harness_noise.extra.references.estimating import full_means
+from harness_noise.extra.subsets import full_benchmark, part_of
 from harness_noise.settings import Settings
-from harness_noise.stats.partial import Part, features, from_part, plain, positions_look_random, ridge
 from support.notes import noted
 
 

@@ -219,6 +219,17 @@ def choose(browser: WebDriver, a: int, b: int) -> None:
     )  # fmt: skip
 
 
+def test_a_picked_pair_is_told_in_words_and_saved_in_those_of_json(
+    browser: WebDriver, folder: Path, found: Arena
+) -> None:
+    opened(browser, board_page(folder))
+    pair = next(pair for pair in found.boards[0].pairs if pair.verdict == "not separable")
+    choose(browser, *(int(name.removeprefix("model ")) for name in (pair.model_a, pair.model_b)))
+    assert texts(browser, "#picker output")[0].endswith(": not shown to differ.")
+    saved = json.loads(saved_by(browser, "[data-save] button")[1])["pairs"]
+    assert {row["verdict"] for row in saved} >= {"not separable"}
+
+
 @pytest.mark.parametrize(("a", "b"), [(1, 5), (5, 1)])
 def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: Arena, a: int, b: int) -> None:
     opened(browser, board_page(folder))
@@ -235,7 +246,7 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     ends = [100 * sign * (row.ci_low or 0), 100 * sign * (row.ci_high or 0)]
     assert [x for x in numbers if x != 95][2:4] == pytest.approx(sorted(ends), abs=0.05 + 1e-9)
     better = {"A better": row.model_a, "B better": row.model_b}.get(row.verdict)
-    assert (f"{better} is better." if better else f"{row.verdict}.") in said
+    assert (f"{better} is better." if better else "not shown to differ.") in said
     # slices
     titles = texts(browser, '#picker svg[data-figure="picked-slices"] g.iv title')
     assert len(titles) == 5

@@ -34,6 +34,7 @@
   const interval = (low, high, digits) => Number.isFinite(low) && Number.isFinite(high)
     ? `[${number(low, digits)}, ${number(high, digits)}]` : "–";
   const turned = (word, sign) => sign > 0 ? word : word.replace(/^[AB](?= better)/, (c) => c === "A" ? "B" : "A");
+  const read = (verdict) => verdict === "not separable" ? "not shown to differ" : verdict;
   const facts = (row, sign) => {
     const [low, high] = sign > 0 ? [floats("low")[row], floats("high")[row]] : [-floats("high")[row], -floats("low")[row]];
     const diff = sign * floats("diff")[row], se = floats("se")[row], digits = digitsOf(se);
@@ -43,7 +44,7 @@
   const describe = (row) => {
     const [a, b] = ends(row), f = facts(row, 1);
     const total = Number.isFinite(f.total) ? `, SE (1 answer) ${number(f.total, f.digits)}` : "";
-    return `${data.names[a]} − ${data.names[b]}: ${number(f.diff, f.digits)}${unit} ${interval(f.low, f.high, f.digits)}${total}; ${f.verdict}`;
+    return `${data.names[a]} − ${data.names[b]}: ${number(f.diff, f.digits)}${unit} ${interval(f.low, f.high, f.digits)}${total}; ${read(f.verdict)}`;
   };
 
   const points = (figure) => {
@@ -217,7 +218,7 @@
     link.href = `#${new URLSearchParams({ a: data.names[a], b: data.names[b] })}`;
     const f = facts(row, sign), who = f.verdict.startsWith("A ") ? data.names[a] : f.verdict.startsWith("B ") ? data.names[b] : "";
     said.textContent = `${data.names[a]} − ${data.names[b]} = ${number(f.diff, f.digits)} ± ${number(f.se, f.digits)}${unit}, ${100 * data.level}% CI ${interval(f.low, f.high, f.digits)}, `
-      + `adjusted p ${p(f.p)}: ${who ? `${who} is better.` : `${f.verdict}.`}`;
+      + `adjusted p ${p(f.p)}: ${who ? `${who} is better.` : `${read(f.verdict)}.`}`;
     const box = document.createElement("div");
     box.className = "figures";
     box.append(forest(a, b, row, sign));

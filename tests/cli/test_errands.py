@@ -309,7 +309,7 @@ def test_slices_are_one_table_of_what_is_asked(tmp_path: Path, capsys: pytest.Ca
 def test_equal_scores_have_no_standard_error_of_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right = tmp_path / "all-right.csv"
     right.write_text(
-        "\n".join(["task,question,score", *(f"t{i % 2},q{i},{int(i % 2 or i % 3 > 0)}" for i in range(N))])
+        "\n".join(["task,metric,question,score", *(f"t{i % 2},acc,q{i},{int(i % 2 or i % 3 > 0)}" for i in range(N))])
     )
     out, _ = said(capsys, "analyze", str(right))
     assert re.search(r"t1 100\.0% \[\S+%, 100\.0%\] Wilson, t 19 df – – 20 ", out)  # neither SE nor SE (1 answer)

@@ -30,6 +30,7 @@ from ..arena.pairs import Grid, grid
 from ..arena.scoring import MeasuredRun, scoring_of_pairs
 from ..boundaries import LOOKS, MOST_LOOKS
 from ..ground import refuse_others
+from ..kept_looks import head_of
 from . import memory, order
 from .results import Dropping, LookedModel
 from .stats import FEWEST_CLUSTERS, ModelFamily, Whole, replay, see
@@ -108,8 +109,8 @@ def drop_models(
     places = [Path(str(path)) for path in paths if is_path(path) and str(path) and not is_url(path)]
     local = len(places) == len(sources)
     chosen = request.settings
-    head = memory.head_of(
-        what=list(board.key), level=chosen.level, looks=looks, se=chosen.se, missing=chosen.missing,
+    head = head_of(
+        "arena looks", what=list(board.key), level=chosen.level, looks=looks, se=chosen.se, missing=chosen.missing,
         cluster=chosen.cluster, range=None if chosen.range is None else list(chosen.range), only=list(chosen.only),
     )  # fmt: skip
     kept = memory.read(places, head) if local else None

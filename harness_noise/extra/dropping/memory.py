@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..._version import __version__
 from ...analysis.drawing import valid_objects
 from ...errors import InputError
-from ...io.paths import KEPT_BESIDE, LARGEST, loads, opened
-from ...results.forms import SCHEMA_VERSION
+from ...io.paths import KEPT_BESIDE
+from .. import kept_looks
 from ..boundaries import critical_values
 from .stats import Looked, ModelFamily
 
-_ABOUT = ("schema_version", "harness_noise_version")
-ANEW = "take the files away to start again, which forgets the error spent"
+ANEW = kept_looks.ANEW.format("files")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,30 +49,12 @@ def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
                 f"{', '.join(latest.models)}): a model that comes later starts a new family. Name the runs of one, or "
                 f"{ANEW}"
             )
-    for name, value in head.items():
-        before = latest.head.get(name)
-        if name not in _ABOUT and before != value:
-            raise InputError(
-                f"{memory}: the looks before were taken with {name} {before!r}, not {value!r}, and cannot be counted "
-                f"with this one: ask as before, or {ANEW}"
-            )
+    kept_looks.check_choices(memory, latest.head, head, "files")
     return latest
-
-
-def head_of(**choices: Any) -> dict[str, Any]:
-    """Return the fields that a looks file starts with: kind, versions and the choices made."""
-    return {
-        "kind": "arena looks",
-        "schema_version": SCHEMA_VERSION,
-        "harness_noise_version": __version__,
-        **choices,
-    }
 
 
 def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
     """Write the models' looks into a file next to each run. Return the paths."""
-    from ...io.atomic import write_text
-
     family = kept.family
     found = {kept.models[m]: asdict(of) for m, of in family.models.items()}
     for of in found.values():
@@ -83,10 +62,9 @@ def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
     content = dict(kept.head) | {
         "models": list(kept.models), "information": family.info, "fractions": family.fractions, "found": found,
     }  # fmt: skip
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     files = [beside(path) for path in paths]
     for file in files:
-        write_text(file, text)
+        kept_looks.write(file, content)
     return files
 
 
@@ -105,9 +83,7 @@ def _looked(of: Mapping[str, Any], family: ModelFamily) -> Looked:
 
 
 def _read(memory: Path) -> Kept:
-    try:
-        with opened(memory) as file:
-            content = loads(file.read(LARGEST))
+    with kept_looks.content_of(memory, "the looks at many models") as content:
         models = tuple(content.pop("models"))
         info, fractions, found = content.pop("information"), content.pop("fractions"), content.pop("found")
         family = ModelFamily(len(models), float(content["level"]), list(map(float, info)), list(map(float, fractions)))
@@ -116,10 +92,4 @@ def _read(memory: Path) -> Kept:
             raise ValueError(memory)
         for name, of in found.items():
             family.models[models.index(name)] = _looked(of, family)
-    except OSError as error:
-        raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(
-            f"{memory}: not the looks at many models, or a broken file of them. Take it away to start again"
-        ) from None
     return Kept(content, models, family)

@@ -5,7 +5,6 @@ A replay takes the looks at two runs whose answers are all there.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..._version import __version__
 from ...analysis.comparison import matched_scores
 from ...analysis.drawing import recorded_stops
 from ...analysis.ranges import score_range
@@ -25,9 +23,9 @@ from ...data.measures import UNBOUNDED
 from ...data.notes import Note
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
-from ...io.paths import KEPT_BESIDE, LARGEST, loads, opened
+from ...io.paths import KEPT_BESIDE
 from ...results.diagnostics import SCORED
-from ...results.forms import SCHEMA_VERSION, finite
+from ...results.forms import finite
 from ...results.parts import Replay, Sequential
 from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison
 from ...settings import Settings
@@ -35,6 +33,7 @@ from ...stats import decision
 from ...stats.cluster_variance import OF_RESIDUALS
 from ...stats.contrast import Design, question_stats
 from ..boundaries import Looks, critical_values
+from ..kept_looks import check_choices, content_of, head_of, write
 from ..partial import Part, from_part, positions_look_random
 from ..references.estimating import chances_within, same_run, stacked_regression, stratum_of
 from ..subsets import benchmark_order, part_of
@@ -50,8 +49,6 @@ from .rules import (
 )
 from .stopped import fingerprints
 
-ABOUT = ("schema_version", "harness_noise_version")
-"""Keys of a file of looks about itself. Everything else at its head must be as before."""
 PINNED = ("se", "missing", "cluster", "repeats_are")
 """Settings that change the standard error of a look, which must be that of the looks before it."""
 
@@ -165,18 +162,11 @@ def look(
     """
     rule = StoppingRule(looks=looks, level=settings.level, margin=settings.margin or 0.0)
     others = [run for run in references if not (same_run(run, run_a) or same_run(run, run_b))]
-    head: dict[str, Any] = {
-        "kind": "looks",
-        "schema_version": SCHEMA_VERSION,
-        "harness_noise_version": __version__,
-        "run": run_a.model,
-        "against": run_b.model,
-        "looks": looks,
-        "level": rule.level,
-        "margin": rule.margin,
-        "references": sorted(run.model for run in others),
-        **{name: value for name, value in settings.to_dict().items() if name in PINNED},
-    }
+    chosen = settings.to_dict()
+    head = head_of(
+        "looks", run=run_a.model, against=run_b.model, looks=looks, level=rule.level, margin=rule.margin,
+        references=sorted(run.model for run in others), **{name: chosen[name] for name in PINNED},
+    )  # fmt: skip
     stored = _read_looks(memory, head)
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
@@ -193,9 +183,7 @@ def look(
         kept.append({"key": key, "taken": asdict(taken), "found": row.to_dict()})
     if not out:
         raise InputError(f"{run_a.name} and {run_b.name} have no mean of question scores in common: nothing to look at")
-    from ...io.atomic import write_text
-
-    write_text(memory, json.dumps(head | {"tasks": kept}, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write(memory, head | {"tasks": kept})
     return tuple(out)
 
 
@@ -321,25 +309,12 @@ def _read_looks(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tup
     """Read the earlier looks from a file: {(task, metric, scorer): (looks taken, last look)}. {} without a file."""
     if not memory.exists():
         return {}
-    try:
-        with opened(memory) as file:
-            content = loads(file.read(LARGEST))
+    with content_of(memory, "the looks at a run") as content:
         tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
             _key(task["key"]): (_checked_fractions(**task["taken"]), _sequential_of(task["found"]))
             for task in content["tasks"]
         }
-        wrong = [name for name, value in head.items() if name not in ABOUT and content[name] != value]
-    except OSError as error:
-        raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(
-            f"{memory}: not the looks at a run, or a broken file of them. Take it away to start again"
-        ) from None
-    for name in wrong:
-        raise InputError(
-            f"{memory}: the looks before were taken with {name} {content[name]!r}, not {head[name]!r}, and cannot be "
-            "counted with this one: ask as before, or take the file away to start again, which forgets the error spent"
-        )
+    check_choices(memory, content, head, "file")
     return tasks
 
 

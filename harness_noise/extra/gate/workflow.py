@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from ..._version import __version__
 from ...cli.helps import longest
 from ...errors import InputError
 
@@ -54,7 +55,7 @@ jobs:
         uses: actions/upload-artifact@v4
         with: {{name: {artifact}, path: {run}}}
       - if: github.event_name == 'pull_request'
-        uses: harness-noise/harness-noise@v1
+        uses: harness-noise/harness-noise@v{version}
         with:
 {inputs}
 """
@@ -91,7 +92,8 @@ def workflow(context: click.Context) -> str:
     )
     what = next((words for name, words in _AGAINST.items() if name in values), _BAR)
     rule, place = _RULES[context.params["rule"]], shlex.quote(values["run"])
-    return _TEMPLATE.format(what=what, rule=rule, place=place, artifact=ARTIFACT, run=run, inputs=inputs)
+    filled = {"what": what, "rule": rule, "place": place, "artifact": ARTIFACT, "run": run, "inputs": inputs}
+    return _TEMPLATE.format(version=__version__, **filled)
 
 
 def _text(name: str, given: object) -> str:

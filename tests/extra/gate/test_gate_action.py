@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from harness_noise import __version__
 from support.forge import ROOT, SCRIPT, Forge, gate, table
 
 pytestmark = pytest.mark.process
@@ -171,6 +172,9 @@ def test_a_workflow_without_a_baseline_takes_the_artifact_that_it_uploads(
     *_, upload, judge = yaml.safe_load(text)["jobs"]["gate"]["steps"]
     assert judge["with"] == {"run": "results", "margin": "0.01", "baseline-artifact": upload["with"]["name"]}
     assert upload["with"]["path"] == "results"
+    assert judge["uses"] == f"harness-noise/harness-noise@v{__version__}", "a tag that a release makes"
+    (pin,) = re.findall(r"harness-noise/harness-noise@(\S+)", (ROOT / "docs" / "how" / "gate.md").read_text("utf-8"))
+    assert re.fullmatch(r"v\d+\.\d+\.\d+", pin)
     assert main(["gate", "results", "--floor", "0.5", "--github", "w.yml"]) == 0
     text = Path("w.yml").read_text()
     assert "baseline" not in text.partition("jobs:")[2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -56,8 +57,8 @@ class Ends(NamedTuple):
     def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
         """Return the lowest and highest of `values`, which were computed from the scores `parts`."""
         scores = [np.asarray(x, dtype=np.float64) for x in values]
-        low = float(np.fmin.reduce([np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores]))
-        high = float(np.fmax.reduce([np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores]))
+        low = float(reduce(np.fmin, (np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores)))
+        high = float(reduce(np.fmax, (np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores)))
         return cls(name_of(parts), low, high, bounds, is_proportion(parts[0].metric))
 
 

@@ -65,7 +65,7 @@ def question_stats(values: FloatArray) -> QuestionStats:
         raise InputError(f"scores must be an (n, K) array with K ≥ 1, not of shape {values.shape}")
     answers = np.ascontiguousarray(values.T)  # numpy reduces many short rows slowly, a few long ones fast
     missing = np.isnan(answers)
-    count = len(answers) - np.count_nonzero(missing, axis=0)
+    count = len(answers) - missing.sum(axis=0)
     filled = np.where(missing, 0.0, answers)
     low, high = np.fmin.reduce(answers, axis=0), np.fmax.reduce(answers, axis=0)
     if is_infinite(low) or is_infinite(high):
@@ -286,10 +286,10 @@ def sum_by(codes: IntArray, values: FloatArray | BoolArray | IntArray, size: int
         sums = np.asarray(np.bincount(codes, weights=values.ravel(), minlength=size), dtype=np.float64)
         return sums.reshape(*values.shape[:-1], -1)
     out: FloatArray = np.zeros((*values.shape[:-1], size))
-    if (np.diff(codes) < 0).any():
+    if (codes[1:] < codes[:-1]).any():
         order = np.argsort(codes, kind="stable")
         codes, values = codes[order], values[..., order]
-    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    starts = np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1])[: len(codes)]
     if len(starts):
         out[..., codes[starts]] = np.add.reduceat(values, starts, axis=-1, dtype=np.float64)
     return out

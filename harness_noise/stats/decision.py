@@ -189,7 +189,7 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
         mde,
         separable,
         equivalent,
-        np.stack([column for end in (ends[0], ends[-1]) for column in end], axis=1),
+        np.array([column for end in (ends[0], ends[-1]) for column in end]).T,
     )
 
 
@@ -247,9 +247,7 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
     near = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
     own = near.widened_to(of.diff, of.far, level)
     ends = varies & np.isfinite(own.low) & np.isfinite(own.high)
-    own = Limits(
-        _no_rounding(np.clip(own.low, -of.width, of.width)), _no_rounding(np.clip(own.high, -of.width, of.width))
-    )
+    own = Limits(*(_no_rounding(np.minimum(np.maximum(x, -of.width), of.width)) for x in (own.low, own.high)))
     low, high = np.full((2, len(se)), np.nan)
     if of.small is not None and of.zero.any():
         small = of.small(level)

@@ -106,7 +106,7 @@ def contrast_moments(
         alone: the runs' own means and variances are wanted, too. There is one contrast, and the questions are a sample.
     """
     c, codes = contrast(runs, coefficients, design.strata, shown), repeat_codes(runs, design.strata, shown)
-    each = np.stack([c.d, *(run.mean for run in runs)]) if alone else c.d
+    each = np.array([c.d, *(run.mean for run in runs)]) if alone else c.d
     identified, m, by_itself = noise_can_be_split(codes), mean_variance(each, design, estimator, shown), list[Moments]()
     if alone:
         m, *by_itself = (rows_of(m, np.s_[i : i + 1]) for i in range(len(each)))

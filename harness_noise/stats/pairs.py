@@ -147,7 +147,8 @@ def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) ->
             flat = np.abs(e).max(axis=1, initial=0.0) <= ROUNDING * np.abs(values).max(axis=1, initial=0.0)
             each.append((e, np.where(flat, 0.0, np.einsum("pn,pn->p", e, e))))
         (e_x, xx), (e_y, yy) = each
-        out: FloatArray = np.clip(np.einsum("pn,pn->p", e_x, e_y) / np.sqrt(xx * yy), -1.0, 1.0)
+        out: FloatArray = np.einsum("pn,pn->p", e_x, e_y) / np.sqrt(xx * yy)
+        out = np.minimum(np.maximum(out, -1.0), 1.0)
     return np.where((n[:, 0] < 2) | (xx == 0) | (yy == 0), np.nan, out)
 
 

@@ -23,7 +23,7 @@ from harness_noise.stats.decision import holm
 from harness_noise.stats.passk import pass_at_k, pass_curves
 from support.commands import runner
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 def runs_of(values, clusters=None, task="t"):

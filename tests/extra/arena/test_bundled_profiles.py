@@ -18,7 +18,7 @@ from harness_noise.extra.arena import profiles
 from support.notes import noted
 from support.simulations import simulation
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def test_reviews_of_evalscope_name_the_model_and_the_task_by_their_place(tmp_pat
 def test_the_months_of_contests_are_slices_in_order(tmp_path: Path) -> None:
     data = [{**row, "question_id": f"{row['question_id']}-{i}"} for i in range(4) for row in livecodebench()]
     (path := tmp_path / "codegeneration.json").write_text(json.dumps(data[::-1]))
-    labels = [row.value for row in hn.analyze(path, by="month").slices]
+    labels = [row.slice for row in hn.analyze(path, by="month").slices]
     assert labels == [f"2023-0{i}" for i in range(1, 6)]
 
 

@@ -360,6 +360,8 @@ def verdict_lines(table: Comparison) -> list[str]:
     first = overall_first(shown_rows(table))
     each = [(row, verdict_line(row, alone=len(rows) == 1)) for row in first]
     withheld = [line for row, line in each if row.verdict == SCORED_DIFFERENTLY]
+    if len(set(map(fmt.pair_of, rows))) > 1:  # this verdict alone does not name the models
+        withheld = [f"{fmt.models_of(row)}, {line}" for row, line in each if row.verdict == SCORED_DIFFERENTLY]
     lines = [*trade_offs(table), *(line for row, line in each if row.verdict != SCORED_DIFFERENTLY)]
     return [*withheld, *([count_line(table)] if len(rows) > FEW else []), *lines]
 

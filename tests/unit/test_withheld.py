@@ -124,6 +124,11 @@ class TestTwoRuns:
         assert found.verdict != DIFFERENT
         assert [row.verdict for row in found.slices] == [DIFFERENT, *["not separable"] * 4]
 
+    def test_of_several_pairs_the_two_are_named(self):
+        first, second = hn.compare([self.a, told("c", 0.7, 2)], against=self.b).verdict.split("\n")
+        assert first.startswith("a − b, task acc: 156 of 240 equal answers are scored differently")
+        assert second.startswith("task acc: c is better than b")
+
     def test_no_association_is_told(self):
         found = hn.regress(self.a, self.b, on=["kind"])
         assert all("scored_differently" in row.diagnostics for row in (*found.fits, *found.coefficients))

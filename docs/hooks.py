@@ -24,8 +24,18 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for address in (BLOB, RAW, SITE):
         readme = readme.replace(address, "")
-    readme = _bars(readme)
+    readme = _pictures(_bars(readme))
     return re.sub(r"^\[?!\[.*\n", "", readme, flags=re.M)  # the badges, which would be loaded from elsewhere
+
+
+def _pictures(markdown: str) -> str:
+    """A picture in two schemes as two images, of which the theme shows the one of the scheme that is chosen."""
+    return re.sub(
+        r'<picture>\s*<source media="\(prefers-color-scheme: dark\)" srcset="(.*?)">\s*<img (.*?) src="(.*?)" (.*?)>'
+        r"\s*</picture>",
+        r'<img \2 src="\3#only-light" \4><img \2 src="\1#only-dark" \4>',
+        markdown,
+    )
 
 
 def _bars(markdown: str) -> str:

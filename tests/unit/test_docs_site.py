@@ -80,7 +80,9 @@ def test_the_home_of_the_site_is_the_readme_and_formulas_need_no_script() -> Non
     spec.loader.exec_module(hooks)
     home = hooks.on_page_markdown("", page=SimpleNamespace(file=SimpleNamespace(src_uri="index.md")))
     assert home.startswith("# harness-noise")
-    assert 'src="images/compare-light.png"' in home
+    for scheme in ("light", "dark"):
+        assert f'src="images/compare-{scheme}.png#only-{scheme}"' in home
+    assert "<picture>" not in home
     assert "](tutorials/table.md)" in home
     other = SimpleNamespace(file=SimpleNamespace(src_uri="options.md"))
     assert hooks.on_page_markdown(r"| `a\|b` | c \| d |", page=other) == r"| `a|b` | c \| d |"

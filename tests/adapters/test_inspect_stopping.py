@@ -163,7 +163,7 @@ def test_what_cannot_be_followed_ends_before_the_first_question(canned, tmp_path
 def test_an_order_that_is_not_random_is_refused(canned, tmp_path, weak):
     log = canned.eval(task(canned, STRONG, seed=None), tmp_path, metadata=UNTIL | {"noise_against": weak})[0]
     assert log.status == "error"
-    assert "--sample-shuffle SEED" in log.error.message
+    assert "--sample-shuffle 42 (any seed but 0 and 1, which mean off and on)" in log.error.message
     log = canned.eval(
         task(canned, STRONG, seed=None), tmp_path, model="mockllm/strong", sample_shuffle=SEED,
         metadata=UNTIL | {"noise_against": weak},

@@ -52,14 +52,14 @@ def stopped(row: Sequential) -> str:
         how = f"{word} at {looks}, {fmt.plain(row.rule)}, after {_progress_text(row)} {order}"
     what = "mean" if row.rule == "se" else "A − B"
     plain = fmt.shown(row, row.estimate_unadjusted, mean=row.rule == "se", unit=True)
-    rest = ": the rest cannot decide it" if row.decision == CANNOT else ""
+    undecidable = "the rest of the answers cannot decide it"
+    decided = undecidable if row.decision == CANNOT else fmt.plain(fmt.scale_of(row).verdict(row.decision))
     return (
         f"{what} = {fmt.shown(row, row.estimate, mean=row.rule == 'se', unit=True)}, {fmt.percent(row.level)} CI "
         + fmt.interval_of(row)
         + ("" if row.rule == "se" else ", both allowing for the looks")
         + f" (plain: {plain}) on {fmt.plain(row.task)} "
-        + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): "
-        + f"{fmt.plain(fmt.scale_of(row).verdict(row.decision))}{rest}."
+        + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): {decided}."
     )
 
 

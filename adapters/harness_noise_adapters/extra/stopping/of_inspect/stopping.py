@@ -150,7 +150,8 @@ def _check(spec: EvalSpec, epochs: int, asking: StoppingSettings) -> None:
     if asking.rule is not None and not spec.dataset.shuffled:
         raise InputError(
             f"{spec.task}: its questions come in the order of the data set, and the first of them are no random "
-            "sample: add --sample-shuffle SEED, or shuffle the dataset with a seed"
+            "sample: add --sample-shuffle 42 (any seed but 0 and 1, which mean off and on), or shuffle the dataset "
+            "with a seed"
         )
     if spec.config.sample_shuffle is True:
         logger.warning(

@@ -183,7 +183,7 @@ class JsonStream:
         self._ended = False
 
     def members(self) -> Iterator[str]:
-        """Yield each name of the object that begins here. Read or skip its value before the next name."""
+        """Yield the names of the object that begins here, each value to be read before the next. Refuse other names."""
         self._one_of("{")
         if self._next() == "}":
             self._at += 1
@@ -213,7 +213,7 @@ class JsonStream:
         return self._next() == "["
 
     def value(self) -> Any:
-        """Decode and return the whole value that begins here."""
+        """Decode and return the whole value that begins here. Raise ValueError if it is damaged or too deep."""
         self._next()
         while True:
             try:
@@ -252,7 +252,7 @@ class JsonStream:
         self._more(2 * (len(self._text) - self._at))
 
     def _next(self) -> str:
-        """Return the next character that is not white space, without consuming it."""
+        """Return the next character that is no white space, not consumed. Raise CutError at the end."""
         while True:
             self._at = after_space(self._text, self._at)
             if self._at < len(self._text):
@@ -269,7 +269,7 @@ class JsonStream:
         return character
 
     def _more(self, least: int) -> None:
-        """Read further text into the buffer, at least `least` characters in all, and drop text already parsed."""
+        """Read at least `least` more characters into the buffer, parsed ones dropped. Refuse a value too long."""
         parts = [self._text[self._at :]]
         size = len(parts[0])
         least = max(least, size + 1, _PIECE)

@@ -83,7 +83,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
 
 
 def _other_files(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
-    """Return (source, target) of the other files in `folder`, to be copied unchanged to `out`.
+    """Return (source, target) of the other files of `folder` to copy. Refuse if `out` has another of that name.
 
     They are logs that are left out, `eval-set.json`, …, to be copied unchanged.
 
@@ -317,7 +317,7 @@ def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sourc
 
 
 def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> list[dict[str, Any]]:
-    """Return the JSON of the log's scores with our metrics added, all else as the file has it.
+    """Return the JSON of the log's scores with our metrics added, else as in the file. Refuse an old layout.
 
     They may have been written in any schema.
     """
@@ -358,7 +358,7 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
-    """Add our metrics to a finished run's log file in place. Return the log and the analysis.
+    """Add our metrics to a finished log file in place. Return log and analysis. Refuse if remote or without samples.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.

@@ -97,7 +97,7 @@ class Archive:
         self._file.close()
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield an archive member's content in pieces. The last one only comes if the checksum is right.
+        """Yield an archive member in pieces. Refuse a damaged or far too large one, before the last piece.
 
         Raises:
             InputError: the member is damaged, or far larger than any run writes it.
@@ -192,7 +192,7 @@ def _has_one_member_list(file: BinaryIO, start: int) -> bool:
 
 
 def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield a member's unpacked content in pieces, to its real end, whatever size is declared."""
+    """Yield a member's unpacked content to its real end, whatever size is declared. Raise ValueError if damaged."""
     file.seek(member.header_offset)
     fields = struct.unpack("<4sHHHHHIIIHH", file.read(30))
     if fields[0] != b"PK\x03\x04" or fields[2] & 1:
@@ -217,7 +217,7 @@ def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(packed: bytes) -> Iterator[bytes]:
-    """Yield Zstandard data unpacked in pieces of bounded size."""
+    """Yield Zstandard data unpacked in pieces of bounded size. Raise ValueError if they are damaged."""
     zstd: Any
     try:
         import zstandard as zstd
@@ -311,7 +311,7 @@ def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
 
 
 def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read a set of shards as one log, without native values.
+    """Read a list of shards as one log, without native values. Refuse two with the same answer.
 
     Arguments as for `read`.
 
@@ -510,7 +510,7 @@ class SampleLog:
     """The ids of the questions, in their order."""
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Read the text, target and answers of the questions in these rows. Empty for lost ones."""
+        """Read text, target and answers of the questions in these rows, empty if lost. Refuse unreadable samples."""
         wanted = {self.keys[row] for row in rows}
         samples: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
         for path in self.paths:
@@ -536,7 +536,7 @@ class LogTexts:
     """The epoch of each column."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read (m, K) hashes of answer texts with targets and choices for these question rows."""
+        """Read (m, K) hashes of answer, target and choices for m question rows. Refuse unreadable samples."""
         out = np.zeros((len(rows), len(self.epochs)), dtype=np.uint64)
         places = {(self.keys[row], epoch): (i, j) for i, row in enumerate(rows) for j, epoch in enumerate(self.epochs)}
         for path in self.paths:

@@ -156,7 +156,7 @@ def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tu
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
-    """Return the log's header. If Inspect computed no results, score rows are made from the samples.
+    """Return the log's header, with score rows made from the samples if Inspect has none. Refuse if there is no score.
 
     Raises:
         InputError: no sample has a score.
@@ -208,7 +208,7 @@ NOT_LIVE = Recorded()
 
 
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded = NOT_LIVE) -> LogRun:
-    """Make a run from a log file's content, or from a running task's.
+    """Make a run from a log file's content, or from a running task's. Refuse one without anything to analyze.
 
     Args:
         path: of the log.

@@ -50,7 +50,7 @@ class Block:
         return list(self.cells or map(str, dict.fromkeys(chain.from_iterable(self.rows))))
 
     def column(self, name: str) -> Sequence[Any]:
-        """Return the cells of the column with this name, one a row, None in rows without it."""
+        """Return the (n,) cells of the column with this name, None in rows without it."""
         if name in self.cells:
             return self.cells[name]
         return [None] * len(self) if self.cells else [row.get(name) for row in self.rows]
@@ -60,7 +60,7 @@ class Block:
         return name in self.cells if self.cells else any(name in row for row in self.rows)
 
     def numbers(self) -> IntArray:
-        """Return an array with each row's line number (or row number) in the file, for error messages."""
+        """Return (n,) line numbers (or row numbers) of the rows in the file, for error messages."""
         if isinstance(self.lines, range):
             return np.arange(self.lines.start, self.lines.stop, self.lines.step)
         return np.array(self.lines, dtype=np.intp)
@@ -70,7 +70,7 @@ class Block:
         return list(self.cells or map(str, self.rows[row]))
 
     def picked(self, rows: Sequence[int], name: str) -> Sequence[Any]:
-        """Return the cells of one column, only for the rows at these indices."""
+        """Return the (m,) cells of one column, only for the m rows at these indices."""
         column = self.column(name)
         return column if len(rows) == len(self) else [column[i] for i in rows]
 
@@ -127,7 +127,7 @@ class Names:
         return found
 
     def codes(self, cells: Sequence[Any]) -> IntArray:
-        """Return for many cells the whole numbers that stand for their texts, −1 for empty cells."""
+        """Return (n,) whole numbers that stand for the texts of n cells, −1 for empty cells. Number new texts."""
         if cells and type(cells[0]) is str and cells[0] == cells[-1] and cells.count(cells[0]) == len(cells):
             return np.full(len(cells), self.number(cell_text(cells[0])), dtype=np.intp)
         kinds = {*map(type, cells)} - {_NOTHING}
@@ -153,7 +153,7 @@ class Names:
         return np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
 
     def exactly(self, texts: Sequence[str | None]) -> IntArray:
-        """Return the whole numbers that stand for texts, without trimming or converting the texts first."""
+        """Return (n,) whole numbers that stand for n texts, neither trimmed nor converted. Number new texts."""
         for text in dict.fromkeys(texts):
             self.number(text)
         return np.fromiter(map(self._numbers.__getitem__, texts), np.intp, len(texts))

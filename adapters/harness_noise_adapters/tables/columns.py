@@ -100,7 +100,7 @@ class TableColumns:
 
     @classmethod
     def of(cls, path: Path | Rows, head: Block, chosen: Mapping[str, str], options: ReadOptions) -> TableColumns:
-        """Decide from a table's first rows and the user's choices which column is the question, the score and so on.
+        """Decide from a table's first rows and the user's choices what each column holds. Ask or refuse if unclear.
 
         Args:
             path: the file, for messages.
@@ -191,7 +191,7 @@ class TableColumns:
         return name if _CAUSE.search(name.lower()) else None
 
     def counted(self, path: Path | Rows, line: int, record: Record) -> tuple[int, int]:
-        """Return (number right, number of answers) of a row that gives a share right and a count of answers."""
+        """Return (number right, number of answers) of a row with a share and a count. Refuse what is no such pair."""
         name, of = self.names["score"], str(self.count)
         share, count = (score_of(path, line, column, record.get(column)) for column in (name, of))
         right = share * count
@@ -225,7 +225,7 @@ class TableColumns:
 
 
 def _specs(path: Path | Rows, head: Block, have: Sequence[str], chosen: Mapping[str, str]) -> dict[str, Getter]:
-    """Return a dict from each user-given name that is no column (a path or template) to a function of a row.
+    """Return {path or template that the user named: function of a row}. Refuse a name that no row has.
 
     Such a name is a path, or a template of columns.
 

@@ -15,7 +15,7 @@ from .opening import Record, opened_table
 
 
 def document(path: Path) -> Any:
-    """Load a whole JSON file and return its content. Pandas' `orient="split"` form becomes a list of rows."""
+    """Load a whole JSON file, Pandas' `orient="split"` form as a list of rows. Refuse a damaged file."""
     advice = ". Write one object to a line (JSONL), which is read line by line"
     if path.suffix.lower() == ".gz":
         with opened_table(path) as file:
@@ -34,7 +34,7 @@ def document(path: Path) -> Any:
 
 
 def rows_of(path: Path, rows: str | None, data: Any) -> Iterator[tuple[int, Record]]:
-    """Yield (number, row) of each row in a JSON document, from the list or object that the path `rows` names.
+    """Yield (number, row) of the rows in a JSON document at the path `rows`. Refuse if it is not clear which.
 
     Args:
         path: the file, for messages.
@@ -167,7 +167,7 @@ def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str
 
 
 def inside(path: Path, where: str, outer: Any, rows: str) -> list[Record]:
-    """Return the rows at a dotted path inside an object, each with the model and task that the object names."""
+    """Return the rows at a dotted path in an object, with its model and task. Refuse if no list is there."""
     at = f"{path}{where and f', {where}'}"
     keyed = rows == ANY or rows.endswith(f".{ANY}")
     try:

@@ -101,7 +101,7 @@ def mentioned(name: str, specs: Sequence[str]) -> bool:
 def fields_of(
     path: Path | Rows, task: str, records: Mapping[str, Sequence[Record]], used: Collection[str], specs: Sequence[str]
 ) -> Fields | None:
-    """Return the values of extra user-named fields for each question of one task, None if none were named.
+    """Return user-named fields of one task's questions, None if none were named. Refuse one that varies in a question.
 
     The rows are those of one model × task × metric.
 
@@ -137,7 +137,7 @@ def fields_of(
 
 
 def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
-    """Return a recognised file whose known format is overridden by the columns that the user named."""
+    """Return a recognised file whose known format is overridden by the user's columns. Refuse a missing field."""
     first = next((row for block in source.blocks() for row in block.rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():

@@ -51,7 +51,7 @@ def records(path: Path | Rows, rows: str | None = None, whole: Any = None) -> It
 
 
 def blocks(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Iterator[Block]:
-    """Yield a table's rows in batches, with their line numbers (row numbers for JSON, Parquet or memory).
+    """Yield a table's rows in batches, with line numbers (or row numbers). Refuse `rows` for all but JSON.
 
     Args:
         path: the file, or the table.
@@ -153,7 +153,7 @@ def _second_line_is_object(path: Path) -> bool:
 def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
-    """Yield (line numbers, objects) in batches from a file of JSON lines, without lines that `unwanted` matches."""
+    """Yield (line numbers, objects) of a JSON lines file in batches, lines that are `unwanted` left out."""
     for first, n, piece in _opened_pieces(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is None:
             yield _objects_of(path, first, n, piece)
@@ -190,7 +190,7 @@ def _opened_pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (first line number, number of lines, bytes) for pieces of whole lines of an open file."""
+    """Yield (first line number, number of lines, bytes) of pieces of whole lines. Refuse an endless line."""
     first = 1
     while piece := file.read(size):
         rest = file.readline(LONGEST_LINE)
@@ -203,7 +203,7 @@ def _pieces(path: Path, file: IO[bytes], size: int) -> Iterator[tuple[int, int, 
 
 
 def _objects_of(path: Path, first: int, n: int, piece: bytes) -> tuple[Sequence[int], list[dict[str, Any]]]:
-    """Decode n JSON lines and return (line numbers, objects). Blank lines are left out."""
+    """Decode n JSON lines. Return (line numbers, objects), without blank lines. Refuse a faulty line."""
     if (rows := _parsed_lines(piece, n)) is not None:
         return range(first, first + n), rows
     return _one_by_one(path, dict(enumerate(BytesIO(piece), first)))
@@ -287,7 +287,7 @@ def _csv(path: Path) -> Iterator[Block]:
 
 
 def _delimiter(path: Path, file: BufferedReader) -> str:
-    """Return the character that separates cells (comma, semicolon or tab), counted in the header line.
+    """Return the cells' separator (comma, semicolon or tab) by the header line. Refuse an empty or endless one.
 
     The file is at its start afterwards.
     """
@@ -302,7 +302,7 @@ def _delimiter(path: Path, file: BufferedReader) -> str:
 
 
 def _lines_of(rows: Sequence[Sequence[str]], before: int, last: int) -> Sequence[int]:
-    """Return for each CSV row the number of the file line on which it ends, as quoted cells can span lines."""
+    """Return (n,) numbers of the file lines on which n CSV rows end, as quoted cells can span lines."""
     if last - before == len(rows):
         return range(before + 1, last + 1)
     breaks = (sum(len(_BREAK.findall(cell)) for cell in row) for row in rows)  # a quoted cell may have lines

@@ -19,7 +19,7 @@ def of_folder(path: Path, own: str | None = None) -> Preset | None:
 
 
 def recognised_folder(path: Path, own: str | None = None) -> Recognised | None:
-    """Read a folder with one row in each file as a table of a known format, or return None if none fits.
+    """Read a folder of one-row files as a table of a known format, None if none fits. Refuse damaged files.
 
     Raises:
         InputError: a file that is damaged, or holds no object.

@@ -51,7 +51,7 @@ class Frame:
             self.columns[name].append(column.astype(kind, copy=False))
 
     def joined(self) -> dict[str, AnyArray]:
-        """Return all answers so far as one array for each column name."""
+        """Return {column name: (N,) array of all answers so far}."""
         return {name: np.concatenate(parts) for name, parts in self.columns.items() if parts}
 
     def tables(self) -> dict[tuple[int, ...], IntArray]:

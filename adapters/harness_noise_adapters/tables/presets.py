@@ -176,7 +176,7 @@ def _causes(place: str, data: Any) -> list[Cause]:
 
 
 def all_presets(own: str | None = None) -> list[Preset]:
-    """Return all known table formats, those of the user's file first (`own`, else the settings folder's).
+    """Return known table formats, first those of a user's file (`own`, else in settings). Refuse a faulty file.
 
     Raises:
         InputError: a file of formats that cannot be used; says which entry.
@@ -237,7 +237,7 @@ def getter(spec: str) -> Getter:
 
 
 def column(spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
-    """Return a function that takes many rows and returns the list of their values at a path, faster than singly."""
+    """Return a function from a batch of n rows to the (n,) values at a path, faster than one by one."""
     if get is None:
         return lambda block: [None] * len(block)
     first, *others = [""] if set(spec) & set(" *|{@") else spec.split(".")
@@ -464,7 +464,7 @@ TABLE = Preset(name="table", reads="a table", when=(), question=(), score=())
 
 
 def _with_format(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]) -> Recognised | None:
-    """Return the file together with this format if it fits, else None."""
+    """Return the file together with this format if it fits, else None. Refuse a file of it without answers."""
     if whole is not None:
         file = whole if isinstance(whole, dict) else {}
         rows = whole if isinstance(whole, list) else _list_at(whole, preset.rows)

@@ -96,14 +96,14 @@ class FileReader:
         return of_row(spec)
 
     def cells(self, spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
-        """Return a function from a batch of rows to the list of their values at a path."""
+        """Return a function from a batch of n rows to the (n,) list of their values at a path."""
         return column(spec, get)
 
     def _of_file(self, get: Getter, row: Record) -> Any:
         return get(self.source.file)
 
     def _key(self, preset: Preset) -> tuple[Callable[[Record], str | None], Callable[[Block], Sequence[Any]]]:
-        """Return two functions that name questions: from one row to its name, and from many rows to their names."""
+        """Return two functions that name questions: of one row, and of many at once. They refuse too deep nesting."""
         gets = [getter(path) for path in preset.question]
         if len(gets) == 1:
             return (lambda row: cell_text(gets[0](row))), column(preset.question[0], gets[0])
@@ -137,7 +137,7 @@ class FileReader:
         return self.source.blocks(names)
 
     def read(self) -> list[Run]:
-        """Read the whole file and return one Run (all scores of one model) for each model."""
+        """Read the whole file and return one Run for each model. Refuse a file without a score."""
         with uncollected():
             for block in self.blocks(self.names_read()):
                 if len(block):
@@ -155,7 +155,7 @@ class FileReader:
 
     # rows
     def add(self, block: Block) -> None:
-        """Read the scores of a batch of rows and add them to the collected answers."""
+        """Read the scores of a batch of rows and add them to the collected answers. Refuse rows of another kind."""
         for line, row in block if self.known_by else ():
             if all(is_empty(get(row)) for get in self.known_by):
                 raise InputError(f"{self.path}, entry {line}: {self.preset.advice} ({parameter('columns', _LIKE)})")
@@ -171,7 +171,7 @@ class FileReader:
             self.put(block, codes, *self._joined(found))
 
     def causes_of(self, block: Block) -> IntArray:
-        """Return for each row the number of the first cause that explains a missing score, −1 for none.
+        """Return (n,) numbers of the first cause that explains each row's missing score, −1 for none.
 
         The first cause that fits counts.
         """
@@ -199,7 +199,7 @@ class FileReader:
         return [(block.rows[i], block.lines[i], int(causes[i])) for i in lost]
 
     def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
-        """Return for each row the whole numbers that stand for its question, model, task, metric, scorer and repeat."""
+        """Return {question, model, task, metric, …: (n,) whole numbers that stand for the rows' names}."""
         out = {"question": self._names_in("question", block, self.questions(block))}
         self.require_question(block, out["question"], covered)
         for name in TOLD:
@@ -211,7 +211,7 @@ class FileReader:
         return out
 
     def _names_in(self, name: str, block: Block, cells: Sequence[Any]) -> IntArray:
-        """Return the whole numbers that stand for the names in cells. Raise an error if a name was rounded.
+        """Return (n,) whole numbers that stand for the names in cells. Raise an error if a name was rounded.
 
         Raises:
             InputError: a name was rounded.
@@ -228,7 +228,7 @@ class FileReader:
             raise InputError(f"{self.path}, line {block.lines[bare[0]]}: no {names}: which question is it?")
 
     def _joined(self, found: Sequence[Found]) -> tuple[Found, IntArray]:
-        """Merge the scores that several rules read, in row order, and return them with each score's rule number."""
+        """Merge what several rules read, in row order. Return it with the (n,) number of each score's rule."""
         if len(found) == 1:
             return found[0], np.zeros(len(found[0].rows), dtype=np.intp)
         rules = np.repeat(np.arange(len(found)), [len(one.rows) for one in found])
@@ -296,7 +296,7 @@ class FileReader:
     def numbers(
         self, values: Sequence[Any], lines: IntArray, rules: IntArray, answers: Mapping[str, IntArray]
     ) -> FloatArray:
-        """Return the scores of cells as floats, NaN for a cell that is empty or no score."""
+        """Return (n,) scores of cells as floats, NaN for a cell that is empty or no score."""
         if (numbers := numbers_of(values)) is not None and not is_infinite(numbers):
             return numbers
         kinds, known = {*map(type, values)}, self.scores_of
@@ -402,7 +402,7 @@ class FileReader:
         return len(self.preset.question) > 1
 
     def _clusters(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> IntArray:
-        """Return the cluster numbers of rows, and note which fields each contain whole clusters."""
+        """Return (n,) cluster numbers of rows, and note in the reader which fields contain whole clusters."""
         assert self.cluster is not None
         some = block if len(rows) == len(block) and (np.diff(rows) == 1).all() else block.at(rows.tolist())
         tasks = self.tasks_of(answers["task"])
@@ -548,7 +548,7 @@ class FileReader:
         return None
 
     def are_of(self, block: Block, key: Sequence[str]) -> BoolArray:
-        """Return for each row True if it belongs to this model, task, metric and scorer."""
+        """Return (n,) True for rows that belong to this model, task, metric and scorer."""
         out = np.ones(len(block), dtype=bool)
         for name, wanted in zip(TOLD, key, strict=True):
             if (get := self.columns_of.get(name)) is not None:

@@ -78,7 +78,7 @@ class Rule:
         return cls(path, None, get, lambda block: block.column(name), getter(""), metric, [], label)
 
     def covers(self, block: Block) -> BoolArray:
-        """Return for each row True if this rule reads a score from it."""
+        """Return (n,) True for rows from which this rule reads a score."""
         if self.applies is None:
             return np.ones(len(block), dtype=bool)
         return np.fromiter(map(self.applies, block.rows), bool, len(block))

@@ -38,7 +38,7 @@ PLACES = ("@file", "@folder")
 
 
 def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, str]) -> TableReader:
-    """Return the reader of a table without known format, after deciding from its first rows what columns hold."""
+    """Return the reader of a table without known format, columns decided by its first rows. Refuse one without rows."""
     path, blocks = source.path, source.blocks()
     first: list[Block] = []
     n = 0
@@ -223,7 +223,7 @@ class TableReader(FileReader):
         return bool(self.columns.answer) and not self.columns.wide and self.columns.count is None
 
     def _answered(self, block: Block) -> HashArray:
-        """Return for each row a hash of the model's answer with the right answer, 0 without an answer."""
+        """Return (n,) hashes of each row's answer with the right answer, 0 without an answer."""
         names = Names()
         answer, target = (
             names.codes(block.column(name)) if name else np.full(len(block), -1)

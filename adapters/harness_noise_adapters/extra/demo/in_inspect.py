@@ -72,7 +72,7 @@ def installed() -> bool:
 def run_models(
     models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5
 ) -> list[Path]:
-    """Run `inspect eval` on the demonstration for all models and return the log files, in the models' order.
+    """Run `inspect eval` on the demo for all models. Return their log files in order. Raise an error if one fails.
 
     `show` is told the command that does the same from a shell.
     """

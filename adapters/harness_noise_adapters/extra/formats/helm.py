@@ -44,7 +44,7 @@ class HelmAdapter(ReadOnly):
 
     @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read a HELM run folder into one Run: all per-instance scores of its model and scenario."""
+        """Read a HELM run folder into a list of one Run with all scores by instance. Refuse damaged files."""
         folder = path.parent if path.is_file() else path
         spec, stats = document(folder / SPEC, DAMAGED), folder / STATS
         name, model = field(spec, "name"), field(spec, "adapter_spec", "model")

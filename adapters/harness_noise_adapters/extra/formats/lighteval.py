@@ -41,7 +41,7 @@ class LightevalAdapter(ReadOnly):
         return FILE.fullmatch(path.name) is not None
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read lighteval details files into one Run for each model and date."""
+        """Read lighteval details files into one Run for each model and date. Refuse a path without details."""
         runs: dict[tuple[Path, str], list[Path]] = defaultdict(list)
         for file in sorted(path.rglob("details_*.parquet")) if path.is_dir() else [path]:
             if (match := FILE.fullmatch(file.name)) and file.is_file() and is_inside(file):
@@ -75,7 +75,7 @@ def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadO
 
 
 def _add_task(answers: Answers, file: Path) -> None:
-    """Read the answers of one task from a details file and add them to `answers`."""
+    """Read one task's answers from a details file and add them to `answers`. Refuse an empty or damaged file."""
     answers.file = file
     refuse_pointer(file)
     task, number = FILE.sub(r"\1", file.name), 0

@@ -74,7 +74,7 @@ class SweBenchAdapter(ReadOnly):
         return listed or pro or path.name == DETAILS or _is_submission(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read a SWE-bench report or folder into one Run: whether each instance was resolved.
+        """Read a SWE-bench report or folder into one Run: which instances were resolved. Refuse one without the tries.
 
         The model's name is in the file's name, or is the folder's.
         """
@@ -108,7 +108,7 @@ def _is_submission(path: Path) -> bool:
 
 
 def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]:
-    """Return (instance → outcome, own rate of resolved instances or None) from a report. Add notes on gaps."""
+    """Return ({instance: outcome}, own rate or None) of a report. Refuse mere counts and add notes on gaps."""
     data = document(path, DAMAGED, dict)
     if "no_generation" in data:
         return _read_first_version(path, data)
@@ -134,7 +134,7 @@ def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]
 
 
 def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
-    """Return (instance → outcome, rate of resolved instances) from a report of SWE-bench version 1.
+    """Return ({instance: outcome}, own rate) from a report of SWE-bench version 1. Refuse lists that do not fit.
 
     All instances listed, as generated or not, count as tried.
     """
@@ -173,7 +173,7 @@ def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | Non
 
 
 def _solved(path: Path, key: str, report: Any) -> dict[str, Any]:
-    """Return one instance's outcome, `resolved` or `unresolved`, with the numbers in its report."""
+    """Return one instance's outcome and the numbers in its report. Refuse one that does not say `resolved`."""
     said = report if isinstance(report, dict) else {"resolved": report}
     if not isinstance(solved := said.get("resolved"), bool):
         raise InputError(f"{path}: {key[:80]!r} does not say whether it is resolved{DAMAGED}")

@@ -25,7 +25,7 @@ _HEAD = 100
 
 
 def read_labels(path: Path | None, given: Sequence[Record] = ()) -> LabelFile:
-    """Read a table of human labels (or rows in memory). Rows with an empty label are kept apart.
+    """Read a table of human labels, empty ones apart, from a file or rows in memory. Refuse one that is no such table.
 
     Args:
         path: of the table, None for rows in memory.
@@ -57,7 +57,7 @@ def _labels_of(path: Path | Rows) -> LabelFile:
 
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
-    """Return a dict from label fields (question, label, model and so on) to the file's column names."""
+    """Return {label field (question, label, model, …): the file's column}. Refuse a file without those needed."""
     have = {snake(str(name)): str(name) for record in head for name in record}
     names = {
         ours: have[next(name for name in aliases if name in have)]
@@ -83,7 +83,7 @@ _FORMULA: Iterable[str] = ("=", "+", "-", "@")
 
 
 def _chance(path: Path | Rows, line: int, record: Record, names: Mapping[str, str]) -> float | None:
-    """Return the probability with which a row was drawn for labelling, None if the table does not say."""
+    """Return the probability with which a row was drawn, None if the table does not say. Refuse other numbers."""
     if "chance" not in names:
         return None
     value = score_of(path, line, "chance", record.get(names["chance"]))

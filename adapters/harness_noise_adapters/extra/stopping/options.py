@@ -28,7 +28,7 @@ Named = Callable[..., str]
 def checked(
     options: Mapping[str, Any], named: Named, *, level: float, seed: int, idle: Sequence[str] = ("metric",)
 ) -> dict[str, Any]:
-    """Check the stopping options and return them as keyword arguments for `StoppingOptions`.
+    """Return checked stopping options as keyword arguments for `StoppingOptions`. Refuse what has no effect.
 
     Args:
         options: option → value; None for what is not given.

@@ -109,7 +109,7 @@ def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
 
 
 def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
-    """Return where to write a file of the input at `path` below `out`, the model's subfolder kept."""
+    """Return `file` if `out` is its folder, else where below `out` to write it. Refuse if that is `file` too."""
     root = _real(path if path.is_dir() else path.parent)
     if _real(out) == root:
         return file
@@ -135,7 +135,7 @@ def _real(path: Path) -> Path:
 def _write_samples(
     source: Path, target: Path, task: str, reading: Reading, sources: files.Unchanged, *, drop: bool
 ) -> None:
-    """Write a samples file again with `scores_per_repeat` and `cluster` on every line.
+    """Write a samples file again, each line with `scores_per_repeat` and `cluster`. Refuse a file that has grown.
 
     With `drop`, a line loses its cluster if the questions have none now.
     """

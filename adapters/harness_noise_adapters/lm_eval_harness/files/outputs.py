@@ -79,7 +79,7 @@ def sniff(path: Path) -> bool:
 
 
 def find(path: Path) -> list[RunFiles]:
-    """Return the runs at `path` as groups of files, sorted by folder and date.
+    """Return the runs in a folder or of a file, as groups of files by folder and date. Refuse if there is none.
 
     Args:
         path: an output folder (of one or several runs), a results file, or a samples file.

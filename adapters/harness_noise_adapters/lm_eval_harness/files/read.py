@@ -295,7 +295,7 @@ def _group_rows(native: Native) -> list[GroupRow]:
 
 
 def read_output(output: RunFiles, options: ReadOptions) -> Reading:
-    """Read one run's files: its scores, results and samples. Missing scores are kept as missing."""
+    """Read one run's files, missing scores kept as missing. Refuse files without any metric that can be read."""
     options.question_field(output.path)
     native = Native(outputs.read_results(output.results)) if output.results is not None else Native({})
     if output.only is not None:

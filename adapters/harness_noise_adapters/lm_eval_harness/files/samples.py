@@ -70,7 +70,7 @@ class Documents(_ReadAgain):
     """The number of documents that their texts must distinguish to be matched by text, None if they never are."""
 
     def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
-        """Read each question's text: hashes, or None if they are not unique, and excerpts.
+        """Read all questions' (hashes, None if some are equal; excerpts). Refuse a file that has changed since.
 
         Raises:
             InputError: the file is not the one any more that was read.

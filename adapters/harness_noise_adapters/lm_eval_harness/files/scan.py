@@ -54,7 +54,7 @@ def blocks(
     names: frozenset[bytes] | None = None,
     raw: frozenset[str] = frozenset(),
 ) -> Iterator[list[tuple[int, bytes, Row, int]]]:
-    """Yield a samples file's lines in blocks: (line number, bytes, fields, where the document ends).
+    """Yield blocks of (line number, bytes, fields, end of the document) of a samples file. Refuse one that changes.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
     of the bulk is there too (filtered_resps). No name stands twice. If only the scores and some `names` matter, another
@@ -296,7 +296,7 @@ class Index:
         return len(self.keys) - len(self._again)
 
     def unique_keys(self) -> Sequence[str]:
-        """Return the documents' hashes, repeated ones made unique by "#n". Ends the indexing."""
+        """Return (n,) hashes of the documents, repeated ones made unique by "#n". Ends the indexing."""
         if self._again and any("#" in key for key in self.keys.odd()):
             return occurrences(self.keys)
         for document, occurrence in self._again.items():
@@ -414,7 +414,7 @@ class Scan:
         return row
 
     def _unnamed(self, position: int, key: str, number: int, row: Row) -> str:
-        """Return the filter of a row that does not name it, from the row's position in the file.
+        """Return the filter of a row that names none, by its position in the file. Refuse more rows than filters.
 
         Raises:
             InputError: the document has more rows than there are filters, so that nothing tells whose a row is.

@@ -186,7 +186,7 @@ def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
 
 @contextmanager
 def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
-    """Yield the `noise:` block of lm-eval's `--config`, None without. lm-eval gets a copy without it.
+    """Yield the `noise:` block of lm-eval's `--config` or None. Write lm-eval a copy without it, or refuse.
 
     Anything else that is wrong with the file is left for lm-eval to say.
     """

@@ -302,7 +302,7 @@ def _opened(path: Path) -> int:
 
 
 def _write(handle: int, row: Mapping[str, Any]) -> None:
-    """Write one JSON line in a single call, so that lines of two runs do not mix."""
+    """Write one JSON line in a single call, so that lines of two runs do not mix. Raise OSError if it is cut."""
     data = json.dumps(row).encode() + b"\n"
     if os.write(handle, data) != len(data):
         raise OSError(0, "the line was cut: is the disk full?")

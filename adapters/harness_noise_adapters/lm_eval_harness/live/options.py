@@ -157,7 +157,7 @@ class Options(StoppingOptions):
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
-    """Read the options in a `--noise_config` file (YAML or JSON), within its `noise:` key if any."""
+    """Read a `--noise_config` file (YAML or JSON), or its `noise:` block if it has one. Refuse unreadable files."""
     import yaml
 
     try:
@@ -172,7 +172,7 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 
 def block(content: object, where: str) -> dict[str, Any]:
-    """Return the options in a `noise:` block as a dictionary. True or empty means {}."""
+    """Return the options in a `noise:` block as a dictionary, {} for true or empty. Refuse all else."""
     if content is None or content is True:
         return {}
     if not isinstance(content, dict):
@@ -181,7 +181,7 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """Parse an option's cluster SPEC (text, list or mapping). Return it parsed and as text."""
+    """Return an option's cluster SPEC (text, list or mapping), parsed and as text. Refuse all else."""
     if value is None:
         return ClusterSpec(), None
     if isinstance(value, Mapping):
@@ -195,7 +195,7 @@ def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
 
 
 def groups(value: object, where: str) -> dict[str, str]:
-    """Parse groups given as a mapping or NAME=PATTERN texts. Return {name: pattern}."""
+    """Parse groups given as a mapping or NAME=PATTERN texts. Return {name: pattern}. Refuse other texts."""
     out = {}
     for name, pattern in _name_value_pairs(value):
         if not (name and pattern):
@@ -231,7 +231,7 @@ def _as_typed(name: str, value: object = "", *, where: str) -> str:
 
 
 def _repeats(value: object, where: str) -> int:
-    """Parse answers per question: K ≥ 1, or 0 for `auto`."""
+    """Parse answers per question: K ≥ 1, or 0 for `auto`. Refuse other values."""
     if isinstance(value, str) and value.strip() == "auto":
         return 0
     K = whole_number(value, f"{where}: repeats")

@@ -103,7 +103,7 @@ def registered(name: str) -> Aggregation:
 
 
 def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fields: Any) -> CorpusScores:
-    """Return a metric over all questions (F1, BLEU, …) as `CorpusScores`, ready to be resampled.
+    """Return a metric over all questions (F1, BLEU, …) to be resampled. Raise NotPossibleError if it cannot be.
 
     Args:
         raw: see `Raw`.
@@ -147,7 +147,7 @@ _OF_ORDER = "its aggregation gives another value if the questions are in another
 
 
 def _kind_of_aggregation(aggregation: Aggregation) -> Literal["function", "order"] | None:
-    """Return "order" for lm-eval's median, "function" for its other aggregations, None for a task's own.
+    """Return "order" for lm-eval's median, "function" for its others, None for a task's own. Refuse a false median.
 
     "function" says that the aggregation groups no rows.
 
@@ -164,7 +164,7 @@ def _kind_of_aggregation(aggregation: Aggregation) -> Literal["function", "order
 
 
 def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float]:
-    """Call an aggregation. Return its value and the seconds that it took."""
+    """Call an aggregation. Return its value and the seconds it took. Raise NotPossibleError if it fails."""
     start = time.perf_counter()
     try:
         value = aggregation(list(items))
@@ -253,7 +253,7 @@ def _f1_row(pair: Any) -> list[float]:
 
 
 def _f1(sums: FloatArray) -> FloatArray:
-    """Return F1 from summed (true positives, gold, predicted). 0 if there are none, as in sklearn."""
+    """Return (…,) F1 from (…, 3) sums: true positives, gold, predicted. 0 if there are none, as in sklearn."""
     below = sums[..., 1] + sums[..., 2]
     return np.where(below > 0, 2 * sums[..., 0] / np.where(below > 0, below, 1.0), 0.0)
 
@@ -267,7 +267,7 @@ def _mcc_row(pair: Any) -> list[float]:
 
 
 def _mcc(sums: FloatArray) -> FloatArray:
-    """Return Matthews' correlation for several classes from sums of the confusion matrix. 0 for 0/0."""
+    """Return (…,) Matthews' correlations for several classes from sums of confusion matrices. 0 for 0/0."""
     right, n = sums[..., 0], sums[..., 1]
     gold, predicted = sums[..., 2 : 2 + _LABELS], sums[..., 2 + _LABELS :]
     below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
@@ -315,7 +315,7 @@ def _spans_row(pair: Any) -> list[float]:
 
 
 def _f1_of_spans(sums: FloatArray) -> FloatArray:
-    """Return F1 from (…, 3) counts of true positives, false positives and false negatives."""
+    """Return (…,) F1 from (…, 3) counts of true positives, false positives and false negatives."""
     right, wrong, missed = sums[..., 0], sums[..., 1], sums[..., 2]
     precision, recall = right / (right + wrong + _TINY), right / (right + missed + _TINY)
     return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
@@ -358,7 +358,7 @@ Pair = Sequence[Any]
 
 
 def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any) -> tuple[CorpusScores, str]:
-    """Return the F1 of (gold, predicted) pairs as `CorpusScores`, and which kind of F1 it is.
+    """Return the F1 of (gold, predicted) pairs for resampling, and its kind. Raise NotPossibleError if unknown.
 
     `raw` has K pairs for each of n documents, None where there is none.
 

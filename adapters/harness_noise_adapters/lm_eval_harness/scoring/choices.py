@@ -68,7 +68,7 @@ class Log:
         return self.reason is None and (not self.documents or "text" in self.right)
 
     def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """Add a logged row's choices. `arguments` are its requests, None if not logged."""
+        """Add one row's choices for `acc_prob`: log-likelihoods and which are right. One unreadable row forgoes it."""
         if self.reason is not None:
             return
         try:
@@ -98,7 +98,7 @@ class Log:
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
 
     def probabilities(self, n: int) -> FloatArray:
-        """Return (n,) acc_prob: the probability of a right choice if choices are sampled. NaN without.
+        """Return (n,) acc_prob, the probability to choose right if choices are sampled. Raise an error if unclear.
 
         Raises:
             LeftOutError: a single choice, `acc` disagrees on a question, or it is not clear which choices are right.
@@ -118,7 +118,7 @@ class Log:
         return out
 
     def _reading(self, right: BoolArray) -> FloatArray | None:
-        """Return acc_prob if these choices are the right ones, None if a logged `acc` contradicts."""
+        """Return (n,) acc_prob if these choices are the right ones, None if a logged `acc` contradicts."""
         counts, accurate, likely = np.asarray(self.counts), np.asarray(self.accurate), np.asarray(self.likely)
         starts = np.cumsum(counts) - counts
         out = np.full(len(counts), np.nan)
@@ -140,7 +140,7 @@ def _loglikelihoods(row: Mapping[str, Any], doubled: bool) -> list[float]:
 
 
 def _choice_texts(arguments: Any, n: int) -> list[str]:
-    """Return the n choices' texts from a row's requests, stripped."""
+    """Return the n choices' texts from a row's requests, stripped. Raise LeftOutError if their contexts differ."""
     pairs = requests_of(arguments)[:n]
     if len({pair[0] for pair in pairs}) > 1:
         raise LeftOutError(_CONTEXTS)

@@ -31,7 +31,7 @@ JOINT = "+"
 
 
 def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Decide which columns of a table hold scores and which the question, and store them in `roles`.
+    """Decide which columns hold scores and which the question, and store it in `roles`. Ask or refuse if unclear.
 
     Raises:
         AskError: two readings stand.
@@ -234,7 +234,7 @@ def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
 def _ask_of_felled(
     named: Sequence[ScoreCandidate], left: Sequence[ScoreCandidate], reasons: Mapping[int, str], scene: Scene
 ) -> None:
-    """Raise a question to the user if the column best named as score was ruled out by other columns."""
+    """Ask or refuse if the column best named as score was ruled out, unless another is named just as well."""
     best = named[0]
     why = reasons.get(id(best))
     if why is None or (left and left[0].points >= best.points):

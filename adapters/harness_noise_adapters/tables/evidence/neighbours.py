@@ -40,7 +40,7 @@ class Scene:
 
 
 def agreement_of(gold: ColumnFacts, pred: ColumnFacts) -> FloatArray:
-    """Return for each row 1.0 if the model's answer equals the right one, 0.0 if not, NaN without a right one."""
+    """Return (n,) for each row 1.0 if the model's answer equals the right one, 0.0 if not, NaN without a right one."""
     n = len(pred.distinct) + 1
     pairs, inverse = np.unique((gold.codes + 1) * n + pred.codes + 1, return_inverse=True)
     a, b = ([None, *column.distinct] for column in (gold, pred))

@@ -21,7 +21,7 @@ _ROLES = {"model": "model", "task": "task", "metric": "metric_name", "scorer": "
 
 
 def find_names(table: TableFacts, roles: Roles, off: Sequence[str]) -> None:
-    """Decide which columns hold models, tasks, metrics, scorers and clusters, and store them in `roles`."""
+    """Decide which columns hold models, tasks, metrics, scorers, clusters. Store it in `roles`, or ask if unclear."""
     for ours, kind in _ROLES.items():
         if ours in roles.named or ours in off:
             continue
@@ -128,7 +128,7 @@ def _refuse_rivals(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) ->
 def _prefer_words_to_id(
     table: TableFacts, roles: Roles, named: ColumnFacts, words: ColumnFacts, scores: Sequence[ColumnFacts]
 ) -> None:
-    """Make the text column the question if the id column only numbers rows or the answers to each question.
+    """Make the text column the question in `roles` if the id only numbers rows or answers. Ask if unclear.
 
     Raises:
         AskError: the words may be those of a template, so that it is not known which of both is the question.
@@ -318,7 +318,7 @@ def _are_run_statuses(states: set[str]) -> bool:
 
 
 def is_broken(column: ColumnFacts) -> BoolArray:
-    """Return for each row True if the column of errors or statuses says that the run failed."""
+    """Return (n,) True for rows in which the column of errors or statuses says that the run failed."""
     if column.last in WORDS["causes"]["texts"]:
         return np.array([cell is not None and cell is not False for cell in column.cells])
     return np.isin(column.codes, [i for i, cell in enumerate(column.distinct) if says_failure(cell)])

@@ -209,7 +209,7 @@ def _cleaned(cell: Any) -> Any:
 
 
 def _numbered(raw: Sequence[Any]) -> tuple[IntArray, list[Any]]:
-    """Return each cell's index among the distinct cells (−1 if empty), and the list of distinct cells."""
+    """Return (n,) indices of the cells among the distinct ones (−1 if empty), and the list of distinct cells."""
     kinds, numbers, distinct = {*map(type, raw)}, dict[Any, int](), list[Any]()
 
     def number(cell: Any) -> int:

@@ -43,12 +43,12 @@ def scored_together(table: TableFacts, roles: Roles, unused: Sequence[str]) -> l
 
 
 def _row_numbers(columns: Sequence[ColumnFacts], n: int) -> IntArray:
-    """Return a number for each row, equal in rows with equal cells in all columns."""
+    """Return (n,) numbers of the rows, equal in rows with equal cells in all columns."""
     return Pools.of(columns, n).codes
 
 
 def _group_means(values: FloatArray, groups: IntArray) -> FloatArray:
-    """Return the mean of each group, 0 for a number that no value has."""
+    """Return (G,) means of the values of each group, 0 for a group without values."""
     return np.bincount(groups, values) / np.maximum(np.bincount(groups), 1)
 
 

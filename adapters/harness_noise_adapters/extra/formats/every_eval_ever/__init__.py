@@ -62,7 +62,7 @@ class EveryEvalEverAdapter:
         return [replace(run, notes=(*run.notes, *left_out)) for run in runs]
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write copies of the files with `score_details.uncertainty` filled in for every result with samples."""
+        """Write copies with `score_details.uncertainty` for all results with samples. Refuse files without any."""
         from .writing import write_again
 
         written: list[Path] = []

@@ -69,7 +69,7 @@ class _Reader(FileReader):
             super().add(block)
 
     def described(self, part: Scores, results: Results) -> Scores:
-        """Return the scores renamed and completed with the facts of the result they belong to."""
+        """Return scores renamed, with the facts of their result. Refuse repeats that may be of several results."""
         key = part.task if "metric" not in self.columns_of else part.metric
         places, apart = results.called(key), "task" in self.chosen  # apart: a result is of more answers than these
         if not {"metric", "repeat"} & self.columns_of.keys() and len(places) > 1 and part.values.shape[1] > 1:

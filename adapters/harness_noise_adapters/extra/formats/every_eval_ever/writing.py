@@ -44,7 +44,7 @@ def write_again(results: Results, samples: Path, rows: Iterable[Estimate], out: 
 
 
 def write_anew(run: Run, analysis: Analysis, out: Path) -> list[Path]:
-    """Write any harness's run as a results and a samples file of this format, and return both paths.
+    """Write a run as results and samples files of this format. Return both paths. Refuse runs without question scores.
 
     The same run gives the same files.
 

@@ -202,7 +202,7 @@ def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list
 def _random_subset(
     sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
-    """Draw a random subset of questions by whole clusters. Return indices and, if unequal, drawing chances.
+    """Draw whole clusters at random. Return (m,) question indices and, if unequal, their {key: chance}.
 
     With the probability of each question that was drawn, where these differ.
     """
@@ -244,7 +244,7 @@ def declared(spec: EvalSpec) -> str | None:
 
 
 def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
-    """Choose the score that decides when to stop, for a task compared with no other run.
+    """Choose the score that decides when to stop, compared with no other run. Refuse a choice that is not clear.
 
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
@@ -265,7 +265,7 @@ def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
 
 
 def compared(task: str, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
-    """Return (deciding score, the log's scores under it) for a comparison with another log.
+    """Return (deciding score, the other log's scores under it). Refuse if there are several of them, or none.
 
     Raises:
         InputError: the log has several that it could be, or none.
@@ -292,7 +292,7 @@ def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
 
 
 def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str], what: str) -> LogRun:
-    """Read the one log of this task at a path, which the running task is compared with.
+    """Read the one log of this task at a path, to compare the running task with. Refuse none or several logs.
 
     Args:
         where: a log, or a folder with one of the task.

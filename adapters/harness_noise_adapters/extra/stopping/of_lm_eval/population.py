@@ -125,7 +125,7 @@ class Others:
 
     @classmethod
     def read(cls, options: Options) -> Others:
-        """Read the runs that the options name: one to compare with, and reference runs.
+        """Read the runs that the options name: one to compare with (refuse several), and reference runs.
 
         Raises:
             InputError: one cannot be read, or is several.
@@ -195,7 +195,7 @@ class Population:
             )
 
     def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
-        """Return (name, tasks, metrics) of each outermost group, and of each task outside of groups."""
+        """Return (name, tasks, metrics) of each outermost group and other task. Refuse groups that share a task."""
         groups: dict[str, tuple[list[str], Metrics]] = {
             name: ([task for task in self.asking.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
@@ -252,7 +252,7 @@ class Population:
         return None if self.against is None else scores_of(self.against, task)
 
     def _shared_questions(self, task: TaskQuestions, against: Run) -> TaskQuestions:
-        """Return a task's questions without those that the run compared with has not answered."""
+        """Return a task's questions that the run compared with has answered. Refuse if it has none of them."""
         theirs = self._theirs(task.name)
         if theirs is None:
             have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
@@ -329,7 +329,7 @@ class Population:
     def _chances(
         self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], labels: Sequence[str] | None
     ) -> FloatArray | None:
-        """Return each question's probability of being drawn into the subset, None if equal for all."""
+        """Return (N,) probabilities of each question to be drawn into the subset, None if equal for all."""
         assert self.options.sample is not None
         expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]

@@ -62,7 +62,7 @@ class Registered:
         return names | {"export"} if "analyze" in names else names
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """Call the function in one of the choice's fields, imported if needed, and return its result.
+        """Call the function in a choice's field, imported if needed, and return its result. Refuse if it has none.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class Register(Generic[C]):
             raise ValueError(f"{where} names {self.setting} {', '.join(sorted(unknown))}, which is not registered")
 
     def __getitem__(self, name: str) -> C:
-        """Return the choice with this name, importing other packages' choices if it is not known yet.
+        """Return the choice with this name, importing other packages' if it is not known. Refuse an unknown one.
 
         Raises
         ------

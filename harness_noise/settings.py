@@ -44,7 +44,7 @@ the model refused. limit: time, tokens or money ran out. unanswered: nothing was
 
 
 def counts_as_zero(missing: str, cause: str = "") -> bool:
-    """Return True if a missing answer with this cause counts as 0, not as left out. The cause may be "".
+    """Return True if a missing answer with this cause (or "") counts as 0, not left out. Refuse a broken `missing`.
 
     Raises:
         InputError: the text is not ``"drop"``, ``"zero"`` or a list of ``"CAUSE=zero"``.

@@ -34,7 +34,7 @@ CHUNK = 4_000_000
 def each_difference(
     a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
 ) -> tuple[Difference, ...]:
-    """Return the mean difference A − B with noise for each of P pairs, each tested by itself.
+    """Return the mean A − B with noise of each of P pairs, each tested by itself. Refuse other than (P, n, K).
 
     Pairs with missing answers go one by one, and so do all if settings ask for more than the t test of paired
     questions: then every pair may have another design.

@@ -31,7 +31,7 @@ CHOICES = (
 
 
 def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
-    """Return the run with its scores in [0, 1] corrected for guessing. Other metrics stay, with a note.
+    """Return the run with scores in [0, 1] corrected for guessing, others as they are. Refuse if none can be.
 
     Args:
         run: its questions have `CHOICES` among their fields for ``"auto"``.
@@ -73,7 +73,7 @@ def _is_share(part: Scores, settings: Settings) -> bool:
 
 
 def _chance_of(part: Scores, chance: Chance) -> FloatArray:
-    """Return (n,) the probability of guessing each question of a task right: given, or 1/number of choices."""
+    """Return (n,) chances of guessing a task's questions right: given, or 1/choices. Refuse if not known."""
     n = len(part.questions)
     if isinstance(chance, (int, float)):
         return np.full(n, float(chance))

@@ -86,7 +86,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
 def _compare_pair(
     run_a: Run, run_b: Run, settings: Settings, n_questions: int
 ) -> tuple[list[RowDecision], list[Flip], list[Note], list[Compared | tuple[CorpusScores, CorpusScores]]]:
-    """Compare two runs: return rows of A − B, most flipped questions, notes, and the scores behind each row."""
+    """Compare two runs: return rows, most flipped questions, notes, scores behind the rows. Refuse if no row is had."""
     compared, notes = compared_of(run_a, run_b)
     wholes = _shared_scores(run_a.corpus, run_b.corpus)
     # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
@@ -214,7 +214,7 @@ def _shared_scores(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple
 
 
 def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Match two runs' scores by task, metric and scorer. Return the pairs, and notes on what only one has.
+    """Match two runs' scores by task, metric and scorer. Return pairs, notes on the rest. Refuse if none match.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
@@ -299,7 +299,7 @@ def difference_of_arrays(
 
 
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
-    """Return A − B with noise and verdict for two `Scores` of arrays, matched by position unless unpaired.
+    """Return A − B with verdict for two `Scores` of arrays, matched by position. Refuse if none match.
 
     Raises:
         ValueError: other numbers of questions, or none with a score in both.
@@ -319,7 +319,7 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
 def _questions_with_means(
     part_a: Scores, part_b: Scores, run_a: Run, run_b: Run
 ) -> tuple[ByQuestion, IntArray, IntArray]:
-    """Return the questions that both runs have scored, with both mean scores, and their row numbers in A and B."""
+    """Return a table to show of the questions that both runs have scored, and their row numbers in A and B."""
     pairing = scored_pairs(part_a, part_b)
     at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
 

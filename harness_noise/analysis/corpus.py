@@ -202,7 +202,7 @@ def _side_of_run(part: CorpusScores) -> Side:
 def _shared_answers(
     a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run
 ) -> tuple[tuple[Side, Side], tuple[int, int]]:
-    """Return both runs' answers to the questions they share, and how many further questions A and B each answered."""
+    """Return both runs' answers to shared questions, and the numbers of A's and B's other ones. Refuse if none is."""
     pairs = pair_questions(a.questions, b.questions)
     if not pairs.rows_a:
         raise NothingSharedError(
@@ -388,7 +388,7 @@ def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
 
 
 def _interval(part: CorpusScores, noise: SumNoise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
-    """Return a corpus metric's confidence interval: by the method asked for, else by bootstrap (jackknife: t)."""
+    """Return a corpus metric's interval: as asked for, else bootstrap (jackknife: t). Refuse what cannot be had."""
     mean, df, flat = noise.m.mean.item(), noise.m.df.item(), noise.flat
     by_default = settings.interval == INTERVALS.default
     chosen = (T if noise.by_deletion else BOOTSTRAP) if by_default else INTERVALS[settings.interval]
@@ -455,7 +455,7 @@ def _codes(part: CorpusScores, theta: FloatArray) -> set[str]:
 
 
 def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decision.Test:
-    """Return the significance test of a corpus difference: bootstrap or permutation if set, else Student's t."""
+    """Return a corpus difference's test: bootstrap or permutation if set, else t. Refuse what cannot be resampled."""
     if noise.flat:
         return decision.Test()
     if noise.by_deletion and BOOTSTRAP.name in (settings.test, settings.interval_of_difference):
@@ -485,7 +485,7 @@ def by_permutation(noise: SumNoise, sides: Sequence[Side], settings: Settings) -
 
 
 def _swap_p(a: Side, b: Side, settings: Settings) -> float:
-    """Return the permutation p-value of a corpus difference: A's and B's answers are swapped cluster by cluster."""
+    """Return the permutation p of a corpus difference, answers swapped by cluster. Refuse sums against records."""
     if (a.stats is None) != (b.stats is None):
         raise InputError(
             f"{a.part.task}, {a.part.metric}: one run has its sums and the other its records, so their answers cannot "

@@ -128,7 +128,7 @@ class Compared:
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[Note]]:
-    """Return the row of A − B of one task or group, before its verdict, and notes on it.
+    """Return A − B of one task or group, before its verdict, and notes. Refuse if no question is shared.
 
     Of a group nothing is said of its questions and their clusters, which the rows of its tasks do.
     """
@@ -367,7 +367,7 @@ def observed_pair(
 
 
 def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
-    """Restrict two samples to answers of runs that both have. Return A, B and A − B, run k minus run k.
+    """Restrict two samples to runs that both have: return A, B, A − B. Refuse a question without one.
 
     Raises:
         InputError: a question that the two models answered in no common run.
@@ -387,7 +387,7 @@ def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
 
 
 def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
-    """Return the row of A − B for independent samples of questions: variance V_A + V_B, Welch's df.
+    """Return A − B for independent samples of questions (Welch's df). Refuse empty ones and undefined ratios.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
     and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.

@@ -38,7 +38,7 @@ def draw(
     seed: int = 0,
     chances: FloatArray | None = None,
 ) -> IntArray:
-    """Return row numbers of a random subset of n questions: whole clusters, each task in proportion, up to `size`.
+    """Return row numbers of a random subset of n questions: whole clusters, tasks in proportion. Refuse one question.
 
     Args:
         n: questions.
@@ -135,7 +135,7 @@ def drawing_chances(
 
 
 def number_wanted(size: str | float, n: int) -> int:
-    """Parse a size, 0.2, "20%" or "200", and return the number of questions that it means, at most n.
+    """Return the number of questions, at most n, that a size 0.2, "20%" or "200" means. Refuse one and other text.
 
     Raises:
         InputError: neither a share nor a number of questions from 2.
@@ -215,7 +215,7 @@ def check_against(run: Run, task: str) -> None:
 
 
 def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
-    """Return clusters for a run without any, copied from the run it is compared with. None if that has none.
+    """Return clusters for a run without any, copied from the run compared with it, or None. Refuse crossed ones.
 
     They draw the order of the questions, so every row of the new run has them as well.
 

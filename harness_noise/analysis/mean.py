@@ -62,7 +62,7 @@ def _chance_varies(data: Sample) -> bool:
 def _chosen(
     data: Sample, of: OneMean, settings: Settings, ends: intervals.RangeEnds | None, *, zero: bool
 ) -> choices.IntervalMethod | None:
-    """Choose the interval method of a mean: the one set, else Wilson or t. None: a point, no interval fits.
+    """Choose a mean's interval method: the one set (refuse if it does not fit), else Wilson, t, or None for a point.
 
     Raises:
         InputError: it is not for these answers.

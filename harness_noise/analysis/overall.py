@@ -93,7 +93,7 @@ def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int
 
 
 def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) -> list[float]:
-    """Return the weight of each top-level task or group in the overall mean: from a file, by size or equal.
+    """Return each top-level task's or group's weight: from a file, by size or equal. Refuse lacking ones and all 0.
 
     Args:
         names: of the rows.

@@ -150,7 +150,7 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
 
 
 def compare_number(run: Run, number: Published, settings: Settings) -> Comparison:
-    """Compare a run's mean (A) with a published number (B), which has noise of its own if n is known.
+    """Compare a run's one mean (A) with a published number (B), with noise if n is known. Refuse several means.
 
     Args:
         run: A.

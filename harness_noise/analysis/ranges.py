@@ -76,7 +76,7 @@ def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
 
 
 def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, float] | None:
-    """Return a metric's lowest and highest possible score: as set, as declared, or guessed. None: unknown.
+    """Return a metric's range, as set, declared or guessed, or None if unknown. Refuse scores outside of it.
 
     What `--range` says counts, then what the adapters declare. If neither says anything, scores that all
     lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not

@@ -256,7 +256,7 @@ def _record_table(records: Sequence[Sequence[Any]]) -> AnyArray:
 def _on_all_questions(
     parts: Sequence[OnQuestions], run: Run, notes: list[Note]
 ) -> tuple[dict[str, Any], list[IntArray]]:
-    """Unite several runs' questions and clusters. Return them as fields, and each run's rows in the union.
+    """Unite runs' questions and clusters: return fields, each run's rows in the union. Refuse runs that share none.
 
     Raises:
         InputError: a part shares no question with those before it.
@@ -293,7 +293,7 @@ def _distinct(scores: Scores) -> Scores:
 def _clusters(
     parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[Note]
 ) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return the united questions' cluster labels, from the first run that has them, and what they are made of."""
+    """Return the united questions' cluster labels, and what they are made of. Refuse if some are not known."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]
     if not named:
         return None, parts[0].cluster_spec

@@ -59,7 +59,7 @@ def noise_of(
     scale: tuple[float, float] | None = None,
     assurance: float = 0.8,
 ) -> Noise:
-    """Return the data and prediction variances per question behind a row, from which sample sizes are planned.
+    """Return the variances per question behind a row, from which sizes are planned. Refuse a row without an SE.
 
     Args:
         row: the mean, or A − B.

@@ -225,7 +225,7 @@ def linearised(data: Sample) -> Sample:
 
 
 def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack all questions of one task, or of a group's tasks, into one table, with or without a score.
+    """Stack all questions of a task, or of a group's tasks, into one table, scored or not. Refuse infinite scores.
 
     Clusters with one name are one cluster across tasks.
     """
@@ -391,7 +391,7 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
-    """Return the fixed weights of a group's tasks, summing to 1. None if each task counts by its size."""
+    """Return the fixed weights of a group's tasks, summing to 1. None: by size. Refuse too few, and any not above 0."""
     if group is None:
         return None
     if group.weights is not None:
@@ -436,7 +436,7 @@ class Estimated:
 def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], design: Design, settings: Settings, *, first: bool = False
 ) -> Estimated:
-    """Compute Σ coefficient × mean (a mean, or A − B) over samples, with variances and diagnostics.
+    """Compute Σ coefficient × mean with variances and diagnostics. Refuse fixed questions with one answer each.
 
     Where the last of several samples has runs of one configuration, the others are one more run of it.
 
@@ -599,7 +599,7 @@ def as_scores(
     crossed: tuple[Labels, Labels] | None = None,
     **fields: Any,
 ) -> Scores:
-    """Return an array (n questions × K answers, NaN for a missing one) as the scores of a run.
+    """Return an array (n questions × K answers, NaN: a missing one) as the scores of a run. Refuse other shapes.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class _Strata:
 
 
 def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
-    """Return the run with each task cut by `field` into strata, whose means are averaged with these weights.
+    """Return the run with tasks cut by `field` into strata, averaged with these weights. Refuse if no question has one.
 
     Every task becomes a group of its strata, which the group kernel knows: residuals are taken within each stratum, and
     clusters across them. Questions without the field, or with a value that has no weight, are left out and counted. The

@@ -182,7 +182,7 @@ class _Export:
         """The files to which an adapter has something to add, and the means that it adds."""
 
     def again(self) -> list[Path]:
-        """Write every run again in its own format with error bars added, and return the files written."""
+        """Write every run again in its own format with error bars. Return the files. Refuse URLs and its own folder."""
         written: list[Path] = []
         self.notes += [Note("left_out", f"left out: {error}") for error in registry.closed_folders(self.place)]
         found = [
@@ -218,7 +218,7 @@ class _Export:
         return written
 
     def as_(self, form: str) -> list[Path]:
-        """Write every run in another format with error bars, and return the files written."""
+        """Write every run in another format with error bars. Return the files. Refuse unknown formats."""
         own = extras.forms()
         if form in registry.left_out():
             raise InputError(extras.not_installed(f"`form` {form}"))

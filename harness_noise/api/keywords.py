@@ -273,7 +273,7 @@ class Request:
         return values if self.progress is None else self.progress(values, doing, total)
 
     def runs(self, sources: Sequence[Source], *, some: bool = False) -> list[Run]:
-        """Read and return the runs of all sources (paths, runs or tables), joined as repeats if asked for.
+        """Read the runs of all sources (paths, runs or tables), joined as repeats if asked for. Refuse none.
 
         Args:
             sources: paths, runs, tables.
@@ -332,7 +332,7 @@ class Request:
     def pair(
         self, sides: Sequence[Sequence[Source]], models: Sequence[str] = (), baseline: Sequence[Source] = ()
     ) -> list[tuple[Run, Run]]:
-        """Return the pairs of runs (A, B) to compare: two sides, two runs of one side, or all with the baseline."""
+        """Return pairs (A, B) to compare: two sides, two runs of one, or all with the one baseline. Refuse others."""
         sources, *other = sides
         if other:
             check_obeyed("sides", {"against": baseline, "models": models})

@@ -276,7 +276,7 @@ _MOST_COUNTED = 1_000_000
 
 
 def _run_of_count(count: tuple[int, int]) -> Run:
-    """Return a run of 1s and 0s that stands for a count of right answers out of n questions.
+    """Return a run of 1s and 0s that stands for a count (right, n). Refuse what is no count.
 
     Raises:
         InputError: more right answers than questions, or none.
@@ -295,7 +295,7 @@ def _run_of_count(count: tuple[int, int]) -> Run:
 def _compare_with_published(
     source: Source, value: Number | None, answers: float | None, n: int | None, request: Request
 ) -> Comparison:
-    """Return A − B of a run and a published number, on the same questions or on n others."""
+    """Return A − B of a run and a published number, on the same questions or n others. Refuse both or neither."""
     from ..analysis.published import Published, compare_number, hint
 
     check_count("n", n)
@@ -310,7 +310,7 @@ def _compare_with_published(
 def _compare_numbers(
     numbers: Sequence[Number | None], models: Sequence[str], profile: str | Path | None, request: Request
 ) -> Comparison:
-    """Return A − B of two counts by Fisher's exact test, or of two bare scores by a stored noise profile.
+    """Compare two counts (Fisher's exact test), or two bare scores by a stored noise profile. Refuse all else.
 
     The profile has the noise of their benchmark.
     """

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code: 0 done, 1 a failed verdict, 2 unusable, 130 interrupted.
+    """Run the command line. Return 0 done, 1 a failed verdict, 2 unusable, 130 interrupted. Raise with --debug.
 
     Without `argv` the process is ours: its standard streams are made to outlive their readers, and Ctrl-C
     ends it at once. lm-eval keeps its own ways. Whatever is unexpected is a 2 with a paragraph: a 1 is a

@@ -456,7 +456,7 @@ def _split_pairs(text: str) -> list[str]:
 
 
 def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
-    """Call a library function with a command's options, print or write its result, and return it.
+    """Call a library function with a command's options, print or write its result, return it. Refuse two outputs.
 
     Its notes name flags.
 

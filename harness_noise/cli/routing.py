@@ -32,7 +32,7 @@ def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Comman
 
 
 def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str]:
-    """Return, as a list of one, the command to use where none was typed: chosen by the number of runs named.
+    """Return in a list the command to use where none was typed: by the number of runs. Refuse what names no place.
 
     Raises:
         click.UsageError: they begin with what is neither a file nor a number.

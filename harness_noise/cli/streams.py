@@ -37,7 +37,7 @@ _OURS = {"strict", "replace", "surrogateescape"}
 
 
 def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return (ASCII replacement, next position) for a character that the output encoding lacks: a codec handler.
+    """Return (ASCII text, next position) for a character that cannot be encoded: a codec handler. Raise all else.
 
     Letters of other alphabets are decomposed if possible, else "?"."""
     if not isinstance(error, UnicodeEncodeError):

@@ -409,7 +409,7 @@ class Answers:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, where: object, options: ReadOptions | None = None, **how: Any) -> Answers:
-        """Read one model's answers from a data frame: one answer per row, columns `question`, `score` and others.
+        """Read one model's answers from a data frame, one answer per row. Refuse several models and lacking columns.
 
         Args:
             frame: the columns `question` and `score`, and if they are there `task`, `metric`, `scorer`, `repeat`,
@@ -551,7 +551,7 @@ class Answers:
         return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored
 
     def run(self, model: str, harness: str, **fields: Any) -> Run:
-        """Return a `Run` of all recorded answers. `fields` sets further fields of the `Run`.
+        """Return a `Run` of all recorded answers. `fields` sets more of its fields. Refuse if there is no score.
 
         Raises:
             InputError: as `scores`; or there are no answers.
@@ -649,7 +649,7 @@ def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
 
 
 def _user_field(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
-    """Return a document's value at a field that the user named. An error lists the fields if it is not there."""
+    """Return a document's value at a field that the user named. Refuse an absent one, listing the fields there are."""
     try:
         return get(doc)
     except MissingFieldError as error:

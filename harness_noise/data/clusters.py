@@ -87,7 +87,7 @@ class ClusterSpec:
 
     @classmethod
     def parse(cls, text: UserSpec | Mapping[str, UserSpec] | None) -> ClusterSpec:
-        """Parse a cluster SPEC (field, path, template, `TASK=SPEC,…`), or a mapping from task to SPEC."""
+        """Parse a cluster SPEC (field, path, template, `TASK=SPEC,…`) or {task: SPEC}. Refuse empty and broken ones."""
         if text is None:
             return cls()
         if isinstance(text, Mapping):
@@ -185,7 +185,7 @@ def spec_in_words(spec: str | None) -> str | None:
 
 
 def combine_specs(specs: Iterable[UserSpec]) -> UserSpec | None:
-    """Join the SPECs of several `--cluster` options into one. Two SPECs for one task are crossed: `A*B`.
+    """Join several `--cluster` SPECs into one, two of one task as crossed `A*B`. Refuse one for all beside others.
 
     Raises:
         InputError: SPECs for all tasks beside TASK=SPEC.
@@ -314,7 +314,7 @@ class OuterFields:
 
 
 def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function that reads a question's cluster label from its document, by a SPEC.
+    """Return a function from a question's document to its cluster label, by a SPEC. Refuse a template from a file.
 
     A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
 
@@ -421,7 +421,7 @@ _OF_JSON = (bool, int, float, list, tuple, dict, type(None))
 
 
 def text_label(value: Any) -> str:
-    """Return any value as text: JSON values as JSON with sorted keys, others by `str`.
+    """Return any value as text: JSON values as JSON with sorted keys, others by `str`. Refuse too deep nesting.
 
     Raises:
         FinalError: the value is nested too deeply.

@@ -49,7 +49,7 @@ PRICED = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tok
 
 
 def parse_measures(names: Iterable[str]) -> tuple[str, ...]:
-    """Check the names of measures that a user gave, such as cost or cost/score. Return each once.
+    """Return each measure that a user named, such as cost or cost/score, once. Refuse what is no name or ratio.
 
     Raises:
         InputError: a name is empty, or a ratio has not two parts.
@@ -80,7 +80,7 @@ def unit_of(measure: str) -> str:
 def usage_of(
     answer: Mapping[str, Any], names: Sequence[str], where: object = "", line: int = 0, cause: str = ""
 ) -> dict[str, Any]:
-    """Return {measure: value} of one answer. Where there is no number, the value is a word for the reason.
+    """Return {measure: value} of one answer, a word for the reason if it has none. Refuse text and negative use.
 
     Args:
         answer: what is known of it, under the names of `UNITS`, their `SPELLINGS`, or names of its own.

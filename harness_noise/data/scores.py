@@ -373,7 +373,7 @@ class Group:
         return self.name, self.metric, self.scorer
 
     def over(self, tasks: Sequence[str]) -> Group:
-        """Return the group restricted to some of its tasks, with their weights. Its native value is dropped.
+        """Return the group over some of its tasks, with their weights, without its native value. Refuse odd weights.
 
         Raises:
             InputError: the weights are not one for each task.
@@ -504,7 +504,7 @@ class ReadOptions:
 
 
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
-    """Add to the run a group NAME of all tasks that match each glob PATTERN, per metric that they share.
+    """Return the run with groups {NAME: glob of tasks} added, per shared metric. Refuse a taken name, none matched.
 
     For tags such as mgsm, whose tasks no harness averages. `io.registry.read` does this, once the files of a model
     are joined; an adapter only for files that it writes again.

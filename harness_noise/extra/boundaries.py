@@ -162,7 +162,7 @@ def critical_values(
     gamma: float = GAMMA,
     info: Sequence[float] | None = None,
 ) -> tuple[float, ...]:
-    """Return the |z| at which to stop at each interim look, α/2 per side, for looks at these fractions [Lan; Armitage].
+    """Return critical |z| at each look at these fractions, α/2 per side [Lan; Armitage]. Refuse falling ones.
 
     Args:
         fractions: of the whole information, rising, in (0, 1].

@@ -48,7 +48,7 @@ def needed(name: str) -> Any:
 
 
 def rows_of(source: Any) -> tuple[str, list[Row]]:
-    """Read a table (file, DataFrame or list of dictionaries). Return its name, and its rows as dictionaries.
+    """Read a table (file, DataFrame, list of dictionaries). Return its name and rows as dictionaries. Refuse no row.
 
     A JSON document that is an object is one row.
 
@@ -76,7 +76,7 @@ def rows_of(source: Any) -> tuple[str, list[Row]]:
 
 
 def column_of(where: str, rows: Sequence[Row], role: str, names: Sequence[str], columns: Mapping[str, str]) -> str:
-    """Return the column for a role: the one that the user named, else the first of `names`, else "".
+    """Return the column for a role: that of the user (refuse if lacking), else the first of `names`, else "".
 
     Args:
         where: the table, for messages.

@@ -76,7 +76,7 @@ def full_benchmark(
     against: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:
-    """Estimate the mean over all of a benchmark from a random subset, predicted by reference runs.
+    """Estimate the mean of a benchmark from a random subset and reference runs. Refuse under two clusters in a task.
 
     Args:
         y: (m,) question means.

@@ -82,7 +82,7 @@ def replacing_path(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[Pa
 
 
 def _place(path: str | Path) -> Path | None:
-    """Return the file that `path` leads to, links followed. None if it is a device or pipe, written in place.
+    """Return the file that `path` leads to, links followed. None: a device or pipe. Refuse folders and links outside.
 
     Raises:
         InputError: no file can be there.

@@ -41,7 +41,7 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """Parse prices in $ per million tokens: ``[MODEL:]input=3,output=15[,cache_read=0.3]``.
+        """Parse $ per million tokens: ``[MODEL:]input=3,output=15[,cache_read=0.3]``. Refuse other text.
 
         Cached input costs what other input does.
 
@@ -65,7 +65,7 @@ class Price:
         return cls(model.strip(), **{"cache_read": prices["input"], "cache_write": prices["input"], **prices})
 
     def cost(self, tokens: Mapping[str, Usage]) -> Usage:
-        """Return the (n, K) cost of every answer in $, from its numbers of tokens.
+        """Return the (n, K) cost of every answer in $, from its tokens. Refuse more cached than input tokens.
 
         Raises:
             InputError: a cache held more of the input than there was, so that the input does not count it.
@@ -92,7 +92,7 @@ def price_of(model: str, prices: Sequence[str]) -> Price | None:
 
 
 def measured(run: Run, options: ReadOptions) -> Run:
-    """Return the run with one row per measure asked for (cost, tokens, pass@k, …) in place of its scores.
+    """Return the run with a row per measure (cost, tokens, pass@k, …) in place of its scores. Refuse lacking ones.
 
     Raises:
         NotThereError: its answers have nothing of a measure; lists what they have.

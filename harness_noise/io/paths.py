@@ -44,7 +44,7 @@ def name_of(frame: object) -> str:
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
-    """Return a DataFrame as {column: list of cells}, with None for missing cells. Named indexes are columns.
+    """Return a DataFrame as {column: cells}, None for missing, indexes with names too. Refuse two of one name.
 
     Raises:
         InputError: two columns have one name.
@@ -127,7 +127,7 @@ def resolve_path(place: PathInput) -> Path:
 
 @cache
 def _fetched(url: str) -> Path:
-    """Download a signed URL to a temporary file, and return its path. The signature is not in its name."""
+    """Download a signed URL to a temporary file without the signature in its name, return the path. Refuse failure."""
     from urllib.parse import unquote, urlsplit
 
     try:
@@ -145,7 +145,7 @@ def _fetched(url: str) -> Path:
 
 
 def _local(url: str) -> Path:
-    """Convert a file:// URL to a local path, `%20` decoded unless a file has it literally in its name."""
+    """Convert a file:// URL to a path, `%20` decoded unless a file has it literally. Refuse other machines."""
     host, _, rest = url.removeprefix("file://").partition("/")
     if host not in ("", "localhost"):
         raise InputError(f"{url}: a file:// URL names a file of this machine: file:///folder/file")

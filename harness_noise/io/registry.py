@@ -140,7 +140,7 @@ def find(path: PathInput) -> list[tuple[Adapter, Path]]:
 
 
 def _recognised(path: Path) -> list[str]:
-    """Return the names of the adapters that recognise a path: one for a file, for a folder maybe several."""
+    """Return the names of adapters that recognise a path: one for a file, maybe more for a folder. Refuse if none."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file, owners = path.is_file(), list[str]()
@@ -179,7 +179,7 @@ def _and_left_out() -> str:
 
 
 def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:
-    """Read the runs at a path, URL or DataFrame, joined by model and reduced to what the options ask for.
+    """Read the runs at a path, URL or DataFrame, joined by model and reduced to the options. Refuse if there is none.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
 
@@ -250,7 +250,7 @@ def asked_of(run: Run, options: ReadOptions) -> list[Run]:
 
 
 def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:
-    """Call each reader and return the runs. Those without what was asked for are left out, with a note.
+    """Call each reader and return the runs. Leave out, with a note, those without what is asked. Refuse if all are.
 
     Raises:
         NotThereError: none has it; lists what all of them have.
@@ -454,7 +454,7 @@ def read_what_can_be(
 
 
 def _claims_of(path: PathInput, options: ReadOptions, left_out: dict[str, None]) -> Claims:
-    """Return the units that adapters can read at one path. Skipped links are added to `left_out`."""
+    """Return the units that adapters can read at a path. Add skipped links to `left_out`. Refuse if there is none."""
     with inside(resolve_path(path), follow=options.follow_links) as place:
         claims = _attempt(_claims, path)
     if isinstance(claims, InputError):
@@ -474,7 +474,7 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """Return (place, units that adapters can read there) for a path, and for folders linked in it if need be.
+    """Return (place, units adapters can read there) for a path, else for folders linked in it. Refuse if none.
 
     A folder that no harness knows also stands for those that are linked in it.
     """

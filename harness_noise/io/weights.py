@@ -21,7 +21,7 @@ _COLUMNS = {("task", "weight"): ("task",), ("field", "value", "weight"): ("field
 
 
 def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weights | None:
-    """Return the user's task weights: a word such as "equal" unchanged, a file or mapping as rows, or None.
+    """Return the user's task weights: a word as it is, a file or mapping as rows, or None. Refuse a missing file.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.
@@ -40,7 +40,7 @@ def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weigh
 
 
 def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance | None:
-    """Return the user's chance of guessing right: a number or "auto" unchanged, a file or mapping as rows, or None.
+    """Return the chance of guessing right: number or "auto" as is, file or mapping as rows, None. Refuse no file.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.

@@ -68,7 +68,7 @@ def render(template: str, *, title: str, beside: Path | None = None, **values: A
 
 @cache
 def environment(beside: Path | None = None) -> Environment:
-    """Return a Jinja environment with our templates and those of `beside`, which escapes all text."""
+    """Return a Jinja environment with our templates and those in the folder `beside`, which escapes all text."""
     made = Environment(
         loader=FileSystemLoader([_TEMPLATES, *([] if beside is None else [beside])]),
         autoescape=True,

@@ -167,7 +167,7 @@ class Document(Shown):
         return document(getattr(self, "settings", {}), **shown)
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return one of the result's tables, by default the main one, as a pandas data frame.
+        """Return one of the result's tables, by default the main one, as a data frame. Raise KeyError if not there.
 
         It is a list of `to_dict` with one line per row. What is not identified is NaN.
 

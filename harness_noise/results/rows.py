@@ -569,7 +569,7 @@ class Comparison(Document):
         return self.comparisons
 
     def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """Return one of the comparison's tables as a pandas data frame, by default that of the differences.
+        """Return a table of the comparison, by default the differences, as a data frame. Raise KeyError if not there.
 
         `"by_question"` has one line per question.
 

@@ -76,7 +76,7 @@ _WHY = {
 
 
 def refused(merged: Combined, code: str) -> Combined:
-    """Return the combined test with all numbers set to None and a note on why it was refused."""
+    """Return a combined test without its numbers, refused for the reason `code`. "tasks_differ" keeps Cochran's p."""
     kept = merged.heterogeneity_p if code == DIFFER else None
     return Combined(merged.method, merged.n, None, None, None, None, kept, note=_WHY[code], diagnostics=(code,))
 
@@ -155,7 +155,7 @@ def _two_sided(z: float) -> float:
 
 
 def wilcoxon(diffs: Sequence[float]) -> Combined:
-    """Return Wilcoxon's signed-rank test over T tasks or models with one difference each. Zeros are dropped.
+    """Return Wilcoxon's signed-rank test over T differences, one per task or model, zeros dropped. Refuse NaN.
 
     The tasks or models are the sample: it asks about a new one, not about new questions. With tied
     |d| the exact distribution is that of all sign patterns up to n = 20, else the normal one.
@@ -184,7 +184,7 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
 
 
 def fisher_exact(x: int, n: int, y: int, m: int) -> float:
-    """Return Fisher's exact two-sided p that two accuracies, x of n right and y of m right, are equal.
+    """Return Fisher's exact two-sided p that accuracies x/n and y/m are equal. Refuse impossible counts.
 
     It is conservative, and ignores that the questions may be paired.
 

@@ -55,7 +55,7 @@ class QuestionStats:
 
 
 def question_stats(values: FloatArray) -> QuestionStats:
-    """Return mean, variance and number of each question's scores over its K repeats. NaN is no score.
+    """Return (n,) means, variances, counts of an (n, K) array's rows (NaN: no score). Refuse infinite scores.
 
     Raises:
         ValueError: not two-dimensional, no repeat at all, or an infinite score.
@@ -103,7 +103,7 @@ def contrast(
     strata: IntArray,
     shown: BoolArray | None = None,
 ) -> Contrast:
-    """Return per-question values d, v, w of Σ coefficient × mean over runs: difference and answer variances.
+    """Return (n,) values d, v, w of Σ coefficient × mean over runs: difference, answer variances. Refuse unscored.
 
     Args:
         runs: statistics of each run, (n,) or (P, n); every question needs a score in each, or is not `shown`.

@@ -77,7 +77,7 @@ def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatAr
 
 
 def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatArray:
-    """Return the true difference, in standard errors, that a t test of level `alpha` detects with `power`.
+    """Return the difference, in SEs, that a t test of level `alpha` detects with `power` (> alpha, else refused).
 
     Args:
         alpha: two-sided level, in (0, 1).
@@ -198,7 +198,7 @@ QUESTIONS = Units()
 
 
 def required_units(variance: float, effect: float, alpha: float, power: float, units: Units = QUESTIONS) -> int:
-    """Return the fewest units (questions or clusters) with which a t test detects `effect` at this power.
+    """Return the fewest units (questions, clusters) with which a t test has `power` for `effect`. Refuse over 10^12.
 
     Raises:
         ValueError: more than 10¹² of them.

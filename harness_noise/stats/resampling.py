@@ -430,7 +430,7 @@ class Wild:
         return np.where(kept, np.minimum(low, 0.0), low), np.where(kept, np.maximum(high, 0.0), high)
 
     def _limit(self, side: float, alpha: float, kept: BoolArray) -> FloatArray:
-        """Return one confidence limit (`side` ±1), found by bisection on the wild-bootstrap p-value.
+        """Return (P,) limits on one side (`side` ±1) by bisection on p, before 0 where 0 is rejected (not `kept`).
 
         If 0 is rejected, the end lies before it.
         """

@@ -120,7 +120,7 @@ def _check_jobs(jobs: int | str) -> None:
 
 
 def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None) -> list[Run]:
-    """Read the runs of all sources in parallel, in the order of the sources. Unusable files give warnings.
+    """Read the runs of all sources in parallel, in their order. Warn of unusable files, or refuse them if strict.
 
     The files by all workers at once, without those that cannot be used.
 

@@ -56,7 +56,7 @@ def arena(
     by: Sequence[str] = (),
     over: str | None = None,
 ) -> Arena:
-    """Compare every pair of runs on each task, metric and scorer that two or more runs have. Return an `Arena`.
+    """Compare every pair of runs on what two or more of them have. Return an `Arena`. Refuse fewer than two runs.
 
     Args:
         runs: one run of each model; several runs of one model are told apart by their names.
@@ -98,7 +98,7 @@ def arena(
 def _boards(
     runs: Sequence[Run], names: Sequence[str], settings: Settings, top: int | None, by: Sequence[str]
 ) -> tuple[list[BenchmarkResult], list[Scores | None], list[Note]]:
-    """Return the result of each benchmark, one run's scores of each task (None for groups), and notes."""
+    """Return each benchmark's result, one run's scores of each (None: a group), notes. Refuse if nothing is shared."""
     boards: list[BenchmarkResult] = []
     tasks: list[Scores | None] = []
     lonely: dict[tuple[str, str], list[str]] = {}

@@ -34,7 +34,7 @@ class _Place(NamedTuple):
 
 
 def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
-    """Return the arena with its models as training checkpoints, each compared to the first and previous.
+    """Return the arena with models as checkpoints, compared to the first and previous. Refuse if no order is known.
 
     Args:
         arena: of `runs`.
@@ -100,7 +100,7 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
 
 
 def _checkpoint_rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
-    """Return a row for each checkpoint of one training run, in order of steps, with differences to earlier ones."""
+    """Return rows of one training run's checkpoints by step, with differences to earlier ones. Refuse a step twice."""
     for before, after in pairwise(series):
         if before.step == after.step:
             names = [board.pairs.names[place.column] for place in (before, after)]

@@ -318,7 +318,7 @@ def decided(
 
 
 def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
-    """Return an (M, M) matrix of pair values, (row's model − column's model). NaN on the diagonal."""
+    """Return an (M, M) matrix: `a_less_b` where A is the row and B the column, `b_less_a` vice versa, else NaN."""
     out = np.full((len(pairs.names), len(pairs.names)), np.nan)
     out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
     return out

@@ -123,7 +123,7 @@ class Profile(Measured):
 
 
 def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
-    """Write the noise profiles of an arena's benchmarks to a JSON file, with question means if asked.
+    """Write an arena's noise profiles to a JSON file, with question means if asked. Refuse if none can be made.
 
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
@@ -177,7 +177,7 @@ class NamedProfile:
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
-    """Return the noise profiles in a file, or of a benchmark by name that comes with this package.
+    """Return the noise profiles in a file, or in a benchmark's that comes with this package. Refuse broken files.
 
     Raises:
         InputError: not such a file; says where it differs.
@@ -343,7 +343,7 @@ def is_profile(path: str | Path) -> bool:
 
 
 def read_runs(path: str | Path) -> list[Run]:
-    """Read a noise profile with question means as runs, one for each model.
+    """Read a noise profile with question means as runs, one for each model. Refuse one without them.
 
     Raises:
         InputError: no profile, or one without questions.
@@ -393,7 +393,7 @@ def names() -> list[str]:
 
 
 def locate(path: str | Path) -> Path:
-    """Return a noise profile's path, from a path or a name in this package (case and `-`, `_` do not matter).
+    """Return a noise profile's path, from a path or a benchmark's name in this package. Refuse unknown names.
 
     Raises:
         InputError: a bare name that no profile has; names those like it.

@@ -227,7 +227,7 @@ MOST_REPEATS = 1000
 
 
 def with_budget(arena: Arena) -> Arena:
-    """Return the arena with the questions or answers needed to show each rival as worse than the best.
+    """Return the arena with the questions or answers needed to tell rivals from the best. Refuse fixed questions.
 
     Raises:
         InputError: an arena of fixed questions, which more questions say nothing of.
@@ -238,7 +238,7 @@ def with_budget(arena: Arena) -> Arena:
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
-    """Return the arena with how much of the best model's lead is due to picking the best, and notes.
+    """Return the arena with how much of the best model's lead is due to picking, and notes. Refuse fixed questions.
 
     Raises:
         InputError: fixed questions, or questions that are clustered in two crossed ways.
@@ -382,7 +382,7 @@ def rival_p(pairs: Pairs) -> FloatArray:
 
 
 def with_frontier(result: Arena, measure: str, level: float) -> Arena:
-    """Return the arena with each model's place ("yes", "no", "open") on the frontier of score and cost.
+    """Return the arena with models' places ("yes", "no", "open") on the score/cost frontier. Refuse lacking costs.
 
     Args:
         result: with the benchmarks of both.

@@ -104,7 +104,7 @@ def _most_often_best(boards: Sequence[BenchmarkResult]) -> str:
 
 
 def overall_first(arena: Arena) -> list[BenchmarkResult]:
-    """Return the benchmarks with those over all tasks first."""
+    """Return the arena's benchmarks in a list, those over all tasks first."""
     return sorted(arena.boards, key=lambda board: not board.is_overall)
 
 

@@ -124,7 +124,7 @@ def _worker_replies(
 
 
 def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Replies:
-    """Read files in a pool of processes, and yield (number, reply). If one dies, each is retried alone."""
+    """Read files in a process pool, and yield (number, reply). If one dies, retry each alone. Refuse further deaths."""
     waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
@@ -143,7 +143,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
 
 @contextmanager
 def _pool(size: int) -> Iterator[Executor]:
-    """Yield a pool of `size` newly spawned processes, which are ended after the block."""
+    """Yield a pool of `size` newly spawned processes, which are ended after the block, or killed on an error."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
@@ -191,7 +191,7 @@ def _held_interrupts() -> Iterator[None]:
 
 
 def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Replies:
-    """Read files on a Dask cluster, and yield (number, reply). A file that kills workers gives an error."""
+    """Read files on a Dask cluster, and yield (number, reply). Refuse a file that kills workers, and a lost link."""
     with _client(address, say) as client:
         from distributed import KilledWorker
 
@@ -212,7 +212,7 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
 
 @contextmanager
 def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
-    """Yield a connection to a Dask cluster, after a check that its workers have the same version.
+    """Yield a connection to a Dask cluster. Refuse without Dask, without a scheduler, and other versions on workers.
 
     Raises:
         InputError: dask is not installed, no scheduler answers, or a worker has another version.

@@ -278,7 +278,7 @@ def _check_scoring(board: _Board) -> None:
 
 
 def _replayed(board: _Board, settings: Settings, looks: int, said: Sequence[Note]) -> Dropping:
-    """Return the models that looks (checks) would have dropped, had complete runs asked in random order."""
+    """Return which models looks would have dropped, had complete runs been asked at random. Refuse few questions."""
     plan, table = board.grid.table.design, board.grid.table
     every = [sample.values for sample in board.grid.samples]
     K = max(x.shape[1] for x in every)
@@ -311,7 +311,7 @@ def _looked(
     asked: Sequence[int],
     said: Sequence[Note],
 ) -> Dropping:
-    """Take the next interim look at growing runs. Return who goes on, and save the look next to each run."""
+    """Take the next look at growing runs. Return who goes on, save it next to each run. Refuse lost and new models."""
     settings = request.settings
     names = board.names if kept is None else kept.models
     family = ModelFamily(len(names), settings.level) if kept is None else kept.family

@@ -31,7 +31,7 @@ def asked(entry: MeasuredRun) -> int:
 
 
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
-    """Return the most questions that will be asked: given, recorded by earlier interim looks or runs, or all.
+    """Return the most questions to be asked: given, as at earlier looks, said by runs, or all. Refuse a changed `n`.
 
     The user gives it, or looks before, or the runs' records, else it is all there are.
 

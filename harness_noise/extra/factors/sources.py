@@ -137,7 +137,7 @@ def _advice(gains: Mapping[str, float], more: int) -> str:
 
 
 def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:
-    """Estimate the variance that each factor adds, over all answers of these runs pooled.
+    """Estimate the variance that each factor adds, over all runs' answers. Refuse several metrics, crossed clusters.
 
     A question key that comes in two tasks or runs is one question.
 
@@ -182,7 +182,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
 
 
 def _levels_of_factor(run: Run, part: Scores, name: str, column: str) -> list[str]:
-    """Return the level of one factor (prompt, model, task, …) for every answer of the scores, in order."""
+    """Return one factor's level (prompt, model, task, …) for each answer of the scores. Refuse unknown columns."""
     if part.factors is not None and column in part.factors:
         return [label for row in part.factors[column] for label in row]
     of_all = {"task": part.task, "model": run.model, "run": run.name, SCORER: part.scorer}

@@ -48,7 +48,7 @@ class Component:
 
 
 def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], level: float = 0.95) -> list[Component]:
-    """Estimate the variance components of N scores: each factor, the first one's interactions, the residual.
+    """Estimate variance components of N scores: factors, the first's interactions, residual. Refuse NaN.
 
     Args:
         y: (N,) scores.

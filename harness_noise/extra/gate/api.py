@@ -200,7 +200,7 @@ def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note
 def _judge_each_question(
     new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
 ) -> Gate:
-    """Return the gate's result for `each`: a verdict on every question by itself."""
+    """Return the gate's result for `each`, a verdict on every question. Refuse without a baseline's answers."""
     from .each import judge_each
 
     settings = replace(request.settings, margin=request.settings.margin or None)
@@ -239,7 +239,7 @@ def _check_same_questions(
 def _floors(
     floor: float | None, n: int | None, thresholds: PathInput | None, answers: float | None, *, bare: bool
 ) -> list[Mapping[Any, Floor] | Floor]:
-    """Return the floors that means must reach: one for all rows, or {row: floor} from a file.
+    """Return floors of the means: one for all rows, or {row: floor} from a file. Refuse `n` and `answers_b` without.
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """
@@ -261,7 +261,7 @@ def _floors(
 
 
 def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool, list[str]]:
-    """Return the baseline runs, True if one of them is a kept run, and where kept runs come from."""
+    """Return the baseline runs, whether one is a kept run, where those are from. Refuse an empty folder."""
     from ...io.paths import is_path
     from ...io.sources import only_of
     from .kept_runs import comparable, is_store, provenance, read_kept

@@ -149,7 +149,7 @@ class _Counted(NamedTuple):
 
 
 def _questions(a: Scores, b: Scores, run: Run, base: Run, settings: Settings) -> tuple[list[_Counted], list[GateRow]]:
-    """Return the questions of one task to judge, with counts of right answers, and those that cannot be."""
+    """Return one task's questions to judge, with counts, and those that cannot be. Refuse one answer per question."""
     low, high = settings.range or a.bounds or b.bounds or (0.0, 1.0)
     if a.higher_is_better is False or b.higher_is_better is False:
         low, high = high, low

@@ -744,7 +744,7 @@ def _stopped_against(look: Sequential, row: Difference, run: Run, base: Run, set
 def _with_look_interval(
     row: Difference, look: Sequential | None, reason: str, bar: Bar, *, known: bool
 ) -> tuple[Difference, str]:
-    """Return (row, reason): the row corrected for early stopping, and why it is not judged or "".
+    """Return (row corrected for early stopping, why it is not judged or ""). Refuse a level other than the looks'.
 
     The looks allow for the questions that were not asked, and for the probabilities with which the others were drawn.
     """
@@ -807,7 +807,7 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, 
 
 
 def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
-    """Return the run reduced to a group over these scores, by default with equal weights.
+    """Return the run as a group over usable scores, by default equally weighted. Refuse unlike metrics and none.
 
     Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
     question is the cluster of its values by several metrics.
@@ -911,7 +911,7 @@ def against_floors(
 
 
 def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: Sequence[int] = ()) -> Candidate:
-    """Return the gate row for one mean against a floor, which may be a measured number with noise.
+    """Return the gate row for one mean against a floor, perhaps with noise of its own. Refuse a bar out of range.
 
     If the floor was measured, its limits are the difference's [Zou, eq. 3].
 

@@ -128,7 +128,7 @@ def _skipped(key: Any) -> Skipped:
 
 
 def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: Any) -> Group:
-    """Check the values of a group in a kept run's file, and return it."""
+    """Return a group of a kept run's file, its values checked. Raise ValueError for a wrong one."""
     found, shares = _texts(tasks), None if weights is None else _numbers(weights)
     if len(set(found)) < len(found) or not found or weighting not in get_args(Weighting) or native is not None:
         raise ValueError
@@ -139,7 +139,7 @@ def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: A
 
 
 def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
-    """Check the values of scores in a kept run's file, and return them."""
+    """Return scores of a kept run's file, their values checked. Raise ValueError or TypeError for wrong ones."""
     fields = {name: value for name, value in part.items() if name not in ("questions", "mean")}
     if set(fields) - {_RIGHT} != {*_FIELDS, "clusters"} or part["questions"] < 0:
         raise ValueError
@@ -215,7 +215,7 @@ def provenance(folder: object) -> str:
 
 
 def keep(run: Run, folder: Path, last: int) -> list[Path]:
-    """Write a run into a folder and delete all but the `last` newest. Return [path], [] if it was there.
+    """Write a run into a folder, delete all but the `last` newest. Return [path], [] if it was there. Refuse if barred.
 
     Files are numbered, so that their order is that of writing, whatever a clock says. The last is never removed.
 

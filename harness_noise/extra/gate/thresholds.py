@@ -18,7 +18,7 @@ Threshold = tuple[tuple[str, str, str], float, float, int | None]
 
 
 def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
-    """Read (task, metric, scorer), value and tolerance of each threshold in a YAML file, in order.
+    """Read each threshold (key, value, tolerance) in a YAML file, in order. Refuse none, and two of one row.
 
     Two forms are known: `tasks`, a list of names, each with `metrics`, a list of `name` and `value`; and `lmeval` (or
     the top level) with `task` and metrics as keys. Metrics are called `exact_match` or `exact_match,strict-match`.
@@ -45,7 +45,7 @@ def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
 
 
 def read_recovery(path: PathInput) -> float | None:
-    """Read a YAML file's `recovery_threshold`, the share of the baseline to keep. None without one.
+    """Read a YAML file's `recovery_threshold`, a share of the baseline. None without one. Refuse what is no share.
 
     None where it has none.
 

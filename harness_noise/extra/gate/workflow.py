@@ -62,7 +62,7 @@ jobs:
 
 
 def workflow(context: click.Context) -> str:
-    """Return a GitHub workflow (YAML) that runs the gate command that was typed.
+    """Return a GitHub workflow (YAML) that runs the gate command as typed. Refuse values with ${{ or line breaks.
 
     Raises:
         InputError: what the action does not take, or what GitHub would take for an expression.

@@ -38,7 +38,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d
 
 
 def make(run: Run, analysis: Analysis, folder: Path, *, say: Callable[[Note], None]) -> list[Path]:
-    """Write a run's results as a Hugging Face Hub file `.eval_results/MODEL-RUN.yaml`. Return its path or [].
+    """Write a run as a Hugging Face Hub file `.eval_results/MODEL-RUN.yaml`. Return [path]. Refuse if no row can be.
 
     Args:
         run: of any harness.

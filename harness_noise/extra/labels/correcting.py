@@ -44,7 +44,7 @@ class LabelOptions:
 
 
 def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions, settings: Settings) -> list[Run]:
-    """Return the runs with their scores corrected by a file of labels. Unlabelled scores get a note.
+    """Return the runs corrected by a file of labels. Note unlabelled scores. Refuse labels of unclear answers.
 
     Raises:
         InputError: labels that no answer has, of some runs only, twice with different values, on another scale, or not
@@ -98,7 +98,7 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with one scorer's scores taken as human labels of the other scorers.
+    """Return the run with one scorer's scores as human labels of the others. Refuse one that is not of several.
 
     Raises:
         InputError: no such scorer, none beside it, or labels that cannot be used.
@@ -139,7 +139,7 @@ def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
 
 
 def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with scores that people edited in the log taken as labels of the originals.
+    """Return the run with scores edited in the log as labels of the originals. Refuse no edit, and only changes.
 
     Raises:
         InputError: none is edited, or none of them was right as it was.
@@ -184,7 +184,7 @@ class _Labelled:
 
 
 def _matched(part: Scores, labels: Mapping[Label, int | None], tasks: dict[Label, str], file: str) -> _Labelled:
-    """Match labels to the answers of one task of a run, and average them over people.
+    """Match labels to the answers of one task of a run, averaged over people. Refuse a question of two tasks.
 
     Args:
         part: the scores of the answers.
@@ -253,7 +253,7 @@ def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
 def _corrected(
     run: Run, matched: dict[Scores, _Labelled], labels: LabelFile, options: LabelOptions, settings: Settings
 ) -> Run:
-    """Return the run with corrected scores. Tasks with too few labels are corrected together.
+    """Return the run with corrected scores, tasks with few labels together. Refuse too few labels in all.
 
     Where tasks of a group have too few labels for a row of their own, the part is one of all its tasks together.
     """
@@ -509,7 +509,7 @@ def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) ->
 
 
 def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, settings: Settings) -> Scores:
-    """Return the scores corrected by an array of labels, (n,) or (n, K), NaN where there is none.
+    """Return scores corrected by an (n,) or (n, K) array of labels, NaN: none. Refuse other shapes, too few labels.
 
     Raises:
         InputError: labels that do not fit or cannot be used.

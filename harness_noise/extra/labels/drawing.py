@@ -33,7 +33,7 @@ TARGET_ALONE = (
 def label_sample(
     runs: Sequence[Run], size: str | float, *, by_score: bool = False, blind: bool = True, seed: int = 0
 ) -> LabelSample:
-    """Draw answers for people to label: random questions in whole clusters, one answer per run.
+    """Draw answers to label: random questions in whole clusters, one answer per run. Refuse fewer than two questions.
 
     A person who stops early has still labelled a random subset.
 

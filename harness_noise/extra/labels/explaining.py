@@ -72,7 +72,7 @@ def judge_words(row: Estimate | Difference) -> str:
 
 
 def noise(row: Estimate | Difference, scale: tuple[float, float] | None, assurance: float) -> Noise:
-    """Return the labels' variance and the judge's R² behind a corrected row, for planning.
+    """Return the labels' variance and judge's R² behind a corrected row, for planning. Refuse if R² is not known.
 
     Both from the variances of the corrected mean and of the labels alone: that of the labels is σ²/m.
     """

@@ -40,7 +40,7 @@ def names_of_repeats(part: Scores) -> list[str]:
 
 
 def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) -> list[Mapping[Label, int | None]]:
-    """Return for each task {label: index of the answer it is on}. None: it is on the question as a whole.
+    """Return for each task {label: index of its answer, None: whole question}. Refuse numbers that are too high.
 
     An `answer_id` says which answer it is. Without one, repeats have the names that the run gives them, or they count
     the answers from 0 or from 1, the same way in the whole file.
@@ -99,7 +99,7 @@ def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTa
 
 
 def _first_repeat(file: LabelFile, tasks: Sequence[LabelledTask]) -> int | None:
-    """Return the number of the first repeat in the file, 0 or 1. None: it uses the run's own names.
+    """Return the file's first repeat number, 0 or 1. None: the run's own names are used. Refuse if it is unclear.
 
     Rows without a label count as evidence.
 

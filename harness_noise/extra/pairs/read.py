@@ -35,7 +35,7 @@ class Judged(NamedTuple):
 
 
 def read_verdicts(source: Any, columns: Mapping[str, str]) -> list[Judged]:
-    """Read a judge's verdicts on pairs of answers from a table or a known tool's file.
+    """Read a judge's verdicts on pairs from a table or a known tool's file. Refuse none, and a model against itself.
 
     Args:
         source: see `ground.rows_of`.
@@ -79,7 +79,7 @@ def _of_table(where: str, rows: Sequence[Row], columns: Mapping[str, str]) -> It
 
 
 def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str, str]:
-    """Return {model: the other model} for a table of two models that names only the model shown first."""
+    """Return {model: the other} for a table that names only the model shown first. Refuse other than two models."""
     names = dict.fromkeys(str(row[named["first"]]).strip() for row in rows if not is_empty(row.get(named["first"])))
     winners = dict.fromkeys(str(row[named["winner"]]).strip() for row in rows if not is_empty(row.get(named["winner"])))
     names |= {word: None for word in winners if word.lower() not in _TIES | _FIRST | _SECOND}
@@ -93,7 +93,7 @@ def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str,
 
 
 def _points(where: str, verdict: str | None, first: str, second: str) -> float:
-    """Convert a verdict word to the first model's points: 1, ½ (tie) or 0, NaN if it is None."""
+    """Convert a verdict word to the first model's points: 1, ½ (tie), 0, NaN if None. Refuse other words."""
     if verdict is None:
         return math.nan
     word = verdict.lower().replace(" ", "") if ">" in verdict or "<" in verdict or "=" in verdict else verdict.lower()
@@ -129,7 +129,7 @@ def _mt_bench(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _alpaca_eval(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from AlpacaEval preferences, 1 (first generator) to 2 (second). 0 is a tie."""
+    """Yield verdicts from AlpacaEval preferences, 1 (first) to 2 (second), 0 a tie. Refuse others."""
     for number, row in enumerate(rows, 1):
         told = number_of(row["preference"])
         if told is None or not (math.isnan(told) or told == 0 or 1 <= told <= 2):
@@ -139,7 +139,7 @@ def _alpaca_eval(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _promptfoo(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from promptfoo's `select-best`: the chosen output of a test beats every other one."""
+    """Yield verdicts from promptfoo's `select-best`: a test's chosen output beats the others. Refuse none."""
     inner = rows[0]["results"]
     results = inner.get("results") if isinstance(inner, dict) else inner
     tests: dict[str, list[tuple[str, bool]]] = {}

@@ -46,7 +46,7 @@ def connected(points: FloatArray) -> BoolArray:
 
 
 def strengths(points: FloatArray) -> FloatArray:
-    """Return (…, M) Bradley–Terry strengths with mean 0, from (…, M, M) points that i took from j [Bradley].
+    """Return (…, M) Bradley–Terry strengths, mean 0, of (…, M, M) points i took from j [Bradley]. Refuse divergence.
 
     Raises:
         InputError: they do not converge, because the tables are nearly separated.

@@ -177,7 +177,7 @@ EXAMPLES = (
 
 
 def _form(sources: Sequence[Any], profile: object, omega2: float | None, accuracy: float | None) -> str:
-    """Return the kind of plan by the source of its noise: runs, profile, numbers or accuracy.
+    """Return the kind of plan by its noise's source: runs, profile, numbers or accuracy. Refuse none and several.
 
     Raises:
         InputError: from nothing, or from several places.

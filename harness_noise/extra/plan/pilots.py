@@ -27,7 +27,7 @@ TWO_LIKE_THIS = "two runs like this one, as if unrelated"
 
 
 def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
-    """Return a plan's noise from the user's data variance ω² and prediction variances σ² (one, or A's and B's).
+    """Return a plan's noise from given ω² and σ² (one, or A's and B's). Refuse infinite and negative ones.
 
     Raises:
         InputError: numbers that are no variances.
@@ -43,7 +43,7 @@ def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise
 
 
 def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings, assurance: float) -> Noise:
-    """Return a plan's noise, estimated from one run, two runs, or a result of either.
+    """Return a plan's noise, estimated from one or two runs or a result of them. Refuse fixed questions.
 
     Raises:
         InputError: more than two runs, several metrics, or a row without a standard error.
@@ -65,7 +65,7 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
 
 
 def doubled(noise: Noise) -> Noise:
-    """Return the noise of comparing two runs like this one: double the data variance, an upper bound if paired."""
+    """Return the noise of comparing two runs like this one: double the data variance at most. Refuse two runs."""
 
     def twice(v: Variances) -> Variances:
         return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)
@@ -77,7 +77,7 @@ def doubled(noise: Noise) -> Noise:
 
 
 def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Settings) -> dict[str, tuple[int, float]]:
-    """Return {task: (number of questions, its part of the mean's variance from answers)}.
+    """Return {task: (questions, part of the mean's variance from answers)}. Refuse if it is not known.
 
     At one answer to each question, of both runs where there are two.
 
@@ -117,7 +117,7 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
 def _measured(
     runs: Sequence[Run], settings: Settings
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
-    """Return the row to plan with (mean or A − B), each run's estimate, and the metric's range or None.
+    """Return the row to plan with (mean or A − B), each run's estimate, the range or None. Refuse over two runs.
 
     The row is of one run, or of A − B of two.
     """

@@ -171,7 +171,7 @@ class Asked:
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Return questions, effect and power with K answers per question: the two that are given, and the third."""
+        """Return questions, effect, power with K answers each: two given, one found. Refuse what has no plan."""
         variance, units = v.at(K), noise.units
         effect, n, power = self.effect, self.n, self.mde_power
         if n is None:
@@ -204,7 +204,7 @@ def plan_of(
     answers: int | None = None,
     zero_one: bool | None = None,
 ) -> Plan:
-    """Return the plan for a goal, with noise from a pilot run, from numbers, or from an expected accuracy.
+    """Return the plan for a goal, noise from a pilot, numbers or accuracy. Refuse goals that do not fit the noise.
 
     Args:
         goal: effect, questions and power, and the noise where it is given in numbers.
@@ -266,7 +266,7 @@ def _noise_from_numbers(goal: Asked) -> Noise:
 
 
 def _planned(noise: Noise, goal: Asked) -> Plan:
-    """Return the plan: the design asked for, and alternatives with other answers per question."""
+    """Return the plan: the design asked for, and ones with other answers per question. Refuse noise of 0."""
     v = noise.start
     if v.at(1) == 0:
         raise InputError(
@@ -443,7 +443,7 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
 
 
 def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
-    """Return the goal with answers per question set such that all together are at most `answers`."""
+    """Return the goal with answers per question so that `answers` are not exceeded. Refuse too few, and a set `n`."""
     if goal.n is not None or goal.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
     if answers < n:
@@ -491,7 +491,7 @@ def _judge_variance(pilot: Pilot, settings: Settings) -> float:
 
 
 def _with_judge(result: Plan, pilot: Pilot, noise: Noise, goal: Asked, settings: Settings) -> Plan:
-    """Return the plan with what another judge call gains, compared to another answer or question."""
+    """Return the plan with another judge call's gain beside another answer's or question's. Refuse unsplit noise."""
     assert goal.costs is not None
     if not noise.split:
         raise InputError(
@@ -522,7 +522,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, settings: Settings) -> Plan:
-    """Return the plan with the figures of a run that is looked at and stops when it is decided.
+    """Return the plan with figures of a run that stops at a look when it is decided. Refuse one too small to look.
 
     Its boundaries take more questions at most, so that the power is the plan's, and fewer on average; where the number
     of questions was given it stays, and the power is what is left. Sample sizes are those of the fixed design times
@@ -571,7 +571,7 @@ def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, goal: Asked, sett
 
 
 def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
-    """Replay the interim looks on two pilot runs in many random orders. None without two runs.
+    """Replay interim looks on two pilot runs in many random orders. None without two. Refuse other than mean scores.
 
     None of one run, or of a result.
     """

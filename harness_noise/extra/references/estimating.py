@@ -134,7 +134,7 @@ def _reference_row(
     *,
     refuse: bool,
 ) -> tuple[FullRow | None, list[Note]]:
-    """Estimate one whole-benchmark mean or difference. None: no reference has the task, or nothing was left out."""
+    """Estimate a whole-benchmark mean or A − B. None: no reference, all answered. Refuse nonrandom ones if `refuse`."""
     all_blocks = [stratum_of(part if b is None else chances_within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]
@@ -315,7 +315,7 @@ class Stratum:
 def stratum_of(
     part: Scores, references: Sequence[Run], against: Scores | None, clustered_as: Scores | None = None
 ) -> Stratum | None:
-    """Match one task's answered subset with the reference runs on all questions. None if no reference has it.
+    """Match a task's answered subset with reference runs on all. None if none has it. Refuse questions they lack.
 
     Args:
         part: the scores of the run that has answered a part.
@@ -377,7 +377,7 @@ def chances_within(part: Scores, other: Scores) -> Scores:
 
 
 def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
-    """Return (m,) the probability with which each of the scored questions in `rows` had been drawn."""
+    """Return (m,) the probability with which each scored question in `rows` was drawn. Refuse unknown ones."""
     if part.chances is None or len(rows) == n:
         return np.full(len(rows), len(rows) / n)
     drawn = [part.chances.get(part.questions.keys[i]) for i in rows]

@@ -57,7 +57,7 @@ def as_categories(on: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def regress_runs(
     run: Run, other: Run | None, on: Sequence[str], settings: Settings, categories: Sequence[str] = ()
 ) -> Regression:
-    """Regress the question means of `run`, or its differences to `other`, on fields of the questions.
+    """Regress question means of `run`, or differences to `other`, on questions' fields. Refuse `auto` and none.
 
     Args:
         run: A, read with the fields (`ReadOptions.fields`).
@@ -183,7 +183,7 @@ def _is_cluster(values: Sequence[object], plan: Design) -> bool:
 
 
 def _columns(table: WithFields, spec: str, category: bool) -> list[_Column]:
-    """Return a field's design columns: one for a number, one per value but the most frequent of a category."""
+    """Return a field's design columns: one, or one per value but the commonest. Refuse a constant and many values."""
     values = table.fields.values[spec]
     numeric = None if category else numbers_or_none(values)
     texts = [level_text(value) for value in values]

@@ -31,7 +31,7 @@ __all__ = [
 def looked(
     result: Comparison, pairs: list[tuple[Run, Run]], complete: list[Run], settings: Settings, looks: Looks | str
 ) -> Comparison:
-    """Return the comparison corrected for repeated looks at growing run A. Looks are saved next to A's file."""
+    """Return the comparison corrected for looks at growing run A, saved next to A's file. Refuse URLs and slices."""
     if len(pairs) != 1 or not pairs[0][0].path or is_url(pairs[0][0].path):
         raise InputError(
             "`looks` is for one run that grows, in a local file or folder, and the one it is compared with"

@@ -67,7 +67,7 @@ def observe(
     *,
     references: Sequence[Run] = (),
 ) -> Observed:
-    """Return the estimate of A − B at an interim look, from A's answers so far and all answers of B and reference runs.
+    """Return A − B at a look from A's answers so far and all of B's and references'. Refuse unequal chances.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
 
@@ -143,7 +143,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
 def look(
     run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
 ) -> tuple[Sequential, ...]:
-    """Take the next interim look at growing run A against B: decide if it may stop, and save the look in `memory`.
+    """Take the next look at growing A against B: may it stop? Save the look in `memory`. Refuse if none is shared.
 
     A look at as many answers as the last one is that look again. What was decided once stays so; that it cannot be
     decided is no decision, and a run that goes on may still decide it.
@@ -190,7 +190,7 @@ def look(
 def _next_look(
     rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """Return the interim looks taken so far and the newest one, which is `before` if A has no new answers."""
+    """Return the looks so far and the newest (`before` if A has no new answers). Refuse answers after the last look."""
     progress = whole_questions(n, total, observed)
     if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
         return taken, before
@@ -335,7 +335,7 @@ def _sequential_of(values: Any) -> Sequential:
 
 
 def _checked_fractions(info: list[float], fractions: list[float], residual: float | None) -> Taken:
-    """Check the saved information and fractions of earlier interim looks, which must rise, and return them.
+    """Return saved information and fractions of earlier looks, checked to rise. Raise ValueError if they do not.
 
     Raises:
         ValueError, TypeError: no numbers that rise.
@@ -370,7 +370,7 @@ class Pair:
         shares: list[float] | None = None,
         settings: Settings | None = None,
     ) -> Pair:
-        """Match two runs' scores by question, as data on which looks can be replayed. Groups are stacked.
+        """Match two runs' scores by question, to replay looks on. Stack groups. Refuse crossed clusters, < 2 questions.
 
         Raises:
             InputError: no question in common, or questions that are clustered in two crossed ways.

@@ -226,7 +226,7 @@ class StoppingRule:
         order: str = "breadth",
         **choices: Any,
     ) -> StoppingRule:
-        """Parse a user's stopping rule: `decided` or `se=0.01`, with `20` or `anytime` interim looks.
+        """Parse a user's stopping rule: `decided` or `se=0.01`, looks `20` or `anytime`. Refuse other words.
 
         Args:
             until: see there.
@@ -310,7 +310,7 @@ class StoppingRule:
         return Order(question, which, ends, seen, None if shuffled else self.seed, whole=repeats is None)
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
-        """Return (question, number of the answer from 1) arrays in the order of asking."""
+        """Return two arrays in the order of asking: question, number of its answer from 1. Refuse 0 repeats."""
         each = np.broadcast_to(np.asarray(repeats, dtype=np.intp), len(queue))
         if (each < 1).any():
             raise InputError("every question is asked at least once: repeats are from 1")
@@ -345,7 +345,7 @@ class StoppingRule:
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
-        """Take the next interim look at a run, from what was observed, and return it with its decision.
+        """Take the next look from what was observed, and return it with its decision. Refuse one after the last.
 
         Args:
             order: of this run.

@@ -82,7 +82,7 @@ def totals(
 
 
 def _totals_of_answers(sources: Sequence[Any], choices: Mapping[str, Any]) -> Totals:
-    """Return total scores of a run's repeats, or of several runs of a model, computed from their answers.
+    """Return totals of a run's repeats, or of several runs of a model, from answers. Refuse one answer of one run.
 
     Raises:
         InputError: there is one answer to each question, of one run.

@@ -58,7 +58,7 @@ def are_answers(source: Any) -> bool:
 
 
 def read_totals(source: Any, columns: Mapping[str, str], bounds: Bounds) -> list[TotalsOf]:
-    """Read a table of total scores, one row per run. Return them by model, task and metric.
+    """Read a table of totals, one row per run, by model, task and metric. Refuse empty scores, answers, a run twice.
 
     Args:
         source: see `ground.rows_of`.

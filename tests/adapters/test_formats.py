@@ -244,7 +244,7 @@ def test_tables_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
 
 def test_fields_factors_and_texts(tmp_path: Path) -> None:
     analysis = hn.analyze(FILES / "promptfoo.json", by=["vars.topic"], metrics=["score"])
-    assert {row.value for row in analysis.slices} == {"a", "b"}
+    assert {row.slice for row in analysis.slices} == {"a", "b"}
     factors = hn.read(FILES / "tau2_bench.json", factors=["user"])[0].scores[0].factors
     assert factors is not None
     assert factors["user"][0][0] == "gpt-u"

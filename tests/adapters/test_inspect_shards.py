@@ -75,9 +75,9 @@ def test_a_set_has_the_measures_and_the_fields_of_all_its_shards(inspect_logs, s
     assert (row.n_questions, row.n_missing) == (12, 0)
     assert (row.mean, row.se) == (pytest.approx(whole.mean), pytest.approx(whole.se))
     slices = [
-        (x.value, x.n_questions, pytest.approx(x.mean)) for x in hn.analyze(inspect_logs.a, by=["passage"]).slices
+        (x.slice, x.n_questions, pytest.approx(x.mean)) for x in hn.analyze(inspect_logs.a, by=["passage"]).slices
     ]
-    assert [(x.value, x.n_questions, x.mean) for x in hn.analyze(sharded, by=["passage"]).slices] == slices
+    assert [(x.slice, x.n_questions, x.mean) for x in hn.analyze(sharded, by=["passage"]).slices] == slices
 
 
 def test_shards_may_divide_the_epochs(inspect_logs, tmp_path):

@@ -51,7 +51,7 @@ def test_numbers_dates_and_texts(runs, condition, n):
 
 def test_all_conditions_must_hold_and_the_numbers_are_those_of_the_slice(runs):
     found = hn.analyze(runs[0], only=["kind = code", "level >= 4", "level <= 4"])
-    (row,) = [row for row in hn.analyze(runs[0], by="level").slices if (row.task, row.value) == ("one", "4")]
+    (row,) = [row for row in hn.analyze(runs[0], by="level").slices if (row.task, row.slice) == ("one", "4")]
     assert (found.estimates[0].mean, found.estimates[0].se) == (row.mean, row.se)
     assert found.to_dict()["only"] == ["kind = code", "level >= 4", "level <= 4"]
     assert any("the questions with kind = code and level >= 4" in note.as_text() for note in found.notes)

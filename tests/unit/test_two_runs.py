@@ -68,7 +68,7 @@ def test_the_fields_of_joined_runs_are_those_of_all_their_questions() -> None:
         part = replace(run.scores[0], questions=replace(run.scores[0].questions, fields=kinds))
         runs.append(replace(run, name=f"r{first}", scores=(part,)))
     slices = hn.analyze(as_repeats(runs)[0], by="kind").slices
-    assert [(row.value, row.n_questions) for row in slices] == [("a", 13), ("b", 12)]
+    assert [(row.slice, row.n_questions) for row in slices] == [("a", 13), ("b", 12)]
 
 
 class TestClustersOfJoinedRuns:

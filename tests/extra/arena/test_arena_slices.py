@@ -35,7 +35,7 @@ def test_models_have_the_slices_that_analyze_gives(found: hn.Arena) -> None:
 def test_pairs_have_the_slices_that_compare_gives(found: hn.Arena) -> None:
     runs = sliced_board()
     for a, b in ((0, 1), (1, 3)):
-        rows = {row.value: row for row in hn.compare(runs[a], runs[b], by=["kind"]).slices}
+        rows = {row.slice: row for row in hn.compare(runs[a], runs[b], by=["kind"]).slices}
         for one in found.boards[0].slices:
             pair = one.pairs.find(runs[a].model, runs[b].model)
             for name in ("diff", "se", "ci_low", "ci_high", "df", "p_value", "p_adjusted", "n_questions", "n_clusters"):

@@ -134,7 +134,7 @@ def test_the_command_says_it(pilot: tuple[Path, Path, Path], capsys: pytest.Capt
         ({"omega2": 0.2, "r2": 1.1, "judged": 900, "effect": 0.03}, "`r2` 1.1 must be from 0 to 1"),
         ({"omega2": 0.2, "r2": 0.6, "judged": 1, "effect": 0.03}, "at least two questions"),
         ({"omega2": 0.2, "r2": 0.6, "judged": 900, "target_se": 0.0}, "`target_se` 0 must be above 0"),
-        ({"omega2": 0.2, "r2": 0.6, "judged": 900, "target_se": 0.01, "n": 5}, "instead of `effect` and `n`"),
+        ({"omega2": 0.2, "r2": 0.6, "judged": 900, "target_se": 0.01, "n": 5}, "replaces `effect` and `n`"),
         ({"omega2": 0.2, "r2": 0.6, "judged": 900, "effect": 0.03, "looks": 5}, "`looks` are taken"),
     ],
 )

@@ -161,7 +161,7 @@ def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> S
 
 
 def _ordered_by_key(part: CorpusScores, rows: IntArray) -> IntArray:
-    """Return these question rows sorted by the questions' names, so that random draws do not depend on file order."""
+    """Return an array of these question rows sorted by names, so that random draws do not depend on file order."""
     keys = part.questions.keys
     return np.array(sorted(rows.tolist(), key=lambda i: by_name(keys[i])), dtype=np.intp)
 

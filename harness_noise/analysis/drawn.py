@@ -79,7 +79,7 @@ class OneDifference:
 
     @cached_property
     def studentised(self) -> FloatArray | None:
-        """t statistics of the resamples, with their own standard errors. None if it cannot be resampled."""
+        """(R,) t statistics of the resamples, each with its own standard error. None if it cannot be resampled."""
         from ..stats.resampling import studentised
 
         return studentised(*self.samples[0].by_key(), self.settings.resamples, self.rng)

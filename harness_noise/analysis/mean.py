@@ -90,7 +90,7 @@ def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampl
 
 
 def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArray | None:
-    """Return the t statistics of a mean's bootstrap resamples. None if the mean cannot be resampled."""
+    """Return (R,) t statistics of a mean's bootstrap resamples. None if the mean cannot be resampled."""
     from ..stats import resampling
 
     d, design = in_order(noise.c.d, noise.design, data.by_key())

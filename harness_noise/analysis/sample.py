@@ -491,7 +491,7 @@ def kernel(
 
 
 def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> Sequence[Moments]:
-    """Return the mean and variance of each run by itself, on the questions of their difference."""
+    """Return one `Moments` (mean and variance) for each run by itself, on the questions of their difference."""
     return whole.alone or [kernel([run], [1.0], whole.design, settings).m for run in runs]
 
 

@@ -116,7 +116,7 @@ def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
 
 
 def _differ_beyond_rounding(x: FloatArray, y: FloatArray) -> BoolArray:
-    """Return True where two scores differ by more than rounding error. False if one is missing."""
+    """Return True for each pair of scores that differ by more than rounding error. False if one is missing."""
     return np.asarray(np.abs(x - y) > SLACK * np.maximum(1.0, np.abs(x)))
 
 

@@ -221,7 +221,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
 
 
 def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
-    """Return each question's chance that at least one of k answers is right, without bias, from K ≥ k answers.
+    """Return (n,) each question's chance that one or more of k answers are right, without bias, from K ≥ k answers.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[st
 
 
 def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
-    """Return a code for each task, equal for tasks that share a cluster or question, directly or through others.
+    """Return (T,) codes of tasks, equal for those that share a cluster or question, directly or through others.
 
     Args:
         parts: one for each task.

@@ -48,7 +48,7 @@ class Correction(ABC):
 
     @abstractmethod
     def scores(self) -> FloatArray:
-        """Return all raw scores and labels from which the corrected values are made."""
+        """Return one flat array of all raw scores and labels from which the corrected values are made."""
 
     @abstractmethod
     def within_range(self) -> tuple[IntArray, FloatArray]:

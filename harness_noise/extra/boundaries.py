@@ -326,7 +326,7 @@ def mixture_tuning(alpha: float, when: float) -> float:
 
 
 def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
-    """Return the half-width, in SEs, of a confidence sequence valid at all n at once, after n observations.
+    """Return half-widths, in SEs and one per n, of a confidence sequence valid at all n at once.
 
     √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once [Robbins; Howard; Waudby-Smith].
     """

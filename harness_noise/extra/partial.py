@@ -261,7 +261,7 @@ def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatA
 
 
 def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
-    """Fit a ridge regression (penalty by leave-one-out [Hoerl]) of y on Z, and return predictions at `new`."""
+    """Fit a ridge regression (penalty by leave-one-out [Hoerl]) of y on Z. Return one prediction per row of `new`."""
     centre, level = Z.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(Z - centre, full_matrices=False)
     target = U.T @ (y - level)

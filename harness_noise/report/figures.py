@@ -243,6 +243,6 @@ _COLOUR = {1: COLOURS[0], -1: COLOURS[1], 0: MUTED}
 
 
 def side_of(better: ArrayLike) -> IntArray:
-    """Return 1 where A is better, −1 where B is better, 0 where they are equal up to rounding."""
+    """Return for each value 1 where A is better, −1 where B is better, 0 where they are equal up to rounding."""
     x = np.asarray(better)
     return np.where(np.abs(x) > ROUNDING, np.sign(x), 0).astype(np.intp)

@@ -35,7 +35,7 @@ _POINTS = 1500
 
 @cache
 def _quantiles(df: int) -> FloatArray:
-    """Return 1,500 quantiles of the χ² distribution with `df`, at the midpoints of steps of equal probability."""
+    """Return (1500,) quantiles of the χ² distribution with `df`, at the midpoints of steps of equal probability."""
     return np.asarray(special.chdtri(df, 1 - (np.arange(_POINTS) + 0.5) / _POINTS))
 
 

@@ -40,34 +40,34 @@ class Variance:
 
 
 def leverage_factor(leverage: FloatArray, estimator: Estimator) -> FloatArray:
-    """Return the factor for residuals of a cluster with leverage h: CR2 1/√(1 − h), CR3 1/(1 − h), else 1 [Bell]."""
+    """Return factors for residuals of clusters with leverages h: CR2 1/√(1 − h), CR3 1/(1 − h), else 1 [Bell]."""
     factors: FloatArray = ESTIMATORS[estimator].call("leverage", leverage)
     return factors
 
 
 def small_sample_factor(G: FloatArray, estimator: Estimator) -> FloatArray:
-    """Return the factor for a variance from G clusters: G/(G − 1) in CR1, 1 in all other estimators."""
+    """Return factors, one per G in the array, for variances from G clusters: G/(G − 1) in CR1, else 1."""
     factors: FloatArray = ESTIMATORS[estimator].call("small_sample", G)
     return factors
 
 
 def no_adjustment(of: FloatArray) -> FloatArray:
-    """Return ones, the factors of variance estimators that do not adjust for leverage or cluster count."""
+    """Return ones in the array's shape, for variance estimators that do not adjust for leverage or cluster count."""
     return np.ones_like(of)
 
 
 def cr1_factor(G: FloatArray) -> FloatArray:
-    """Return CR1's small-sample factor G/(G − 1) for G clusters."""
+    """Return CR1's small-sample factors G/(G − 1), one for each number G of clusters in the array."""
     return G / (G - 1)
 
 
 def cr2_factor(leverage: FloatArray) -> FloatArray:
-    """Return CR2's factor (1 − h)^(−1/2) of the residuals of a cluster with leverage h [Bell]."""
+    """Return CR2's factors (1 − h)^(−1/2) of residuals, one for each cluster's leverage h in the array [Bell]."""
     return np.asarray(1 / np.sqrt(1 - leverage))
 
 
 def cr3_factor(leverage: FloatArray) -> FloatArray:
-    """Return CR3's (jackknife) factor (1 − h)^(−1) of the residuals of a cluster with leverage h [Bell]."""
+    """Return CR3's (jackknife) factors (1 − h)^(−1) of residuals, one for each cluster's leverage h [Bell]."""
     return 1 / (1 - leverage)
 
 
@@ -280,7 +280,7 @@ def _task_weights(design: Design, shown: BoolArray | None) -> tuple[FloatArray, 
 
 
 def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> FloatArray:
-    """Return Satterthwaite's degrees of freedom trace²/trace2, rounded if within rounding error of an integer."""
+    """Return Satterthwaite's df trace²/trace2, elementwise, rounded if within rounding error of an integer."""
     with np.errstate(invalid="ignore", divide="ignore"):
         df = np.asarray(trace**2 / trace2)
         whole = np.rint(df)

@@ -130,7 +130,7 @@ def contrast(
 
 
 def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) -> FloatArray:
-    """Return each question's variance over its answers. A question with one answer gets its task's average."""
+    """Return (n,) or (P, n) variances over each question's answers, its task's average for one with one answer."""
     single = run.count < 2
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
@@ -144,7 +144,7 @@ def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) ->
 def _borrowing(
     run: QuestionStats, strata: IntArray, shown: BoolArray | None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Count per task the questions with several answers and with one. True: enough for the latter to borrow."""
+    """Count per task questions with several answers and with one. True for each pair: enough for these to borrow."""
     T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
     repeated, lone = (sum_by(strata, which & here, T) for which in (several, ~several))
@@ -179,7 +179,7 @@ def repeat_codes(
 
 
 def any_repeat_codes(each: Sequence[Mapping[str, BoolArray]]) -> dict[str, BoolArray]:
-    """Merge several runs' `repeat_codes`: a flag is True if it is True for one of the runs."""
+    """Merge several runs' `repeat_codes`, {code: (P,) flags}: a flag is True if it is True for one of the runs."""
     out = {code: np.array(reduce(or_, (codes[code] for codes in each)), ndmin=1) for code in each[0]}
     out["identical_scores_only"] &= ~out["identical_repeats"]
     return out
@@ -264,7 +264,7 @@ def sub_design(whole: Design, rows: IntArray) -> Design:
 
 
 def in_order(d: FloatArray, design: Design, rows: IntArray) -> tuple[FloatArray, Design]:
-    """Return values and design with the questions rearranged into the order `rows`.
+    """Return (…, n) values and their design with the questions rearranged into the order `rows`.
 
     Clusters are numbered anew, in order of appearance.
     """
@@ -272,7 +272,7 @@ def in_order(d: FloatArray, design: Design, rows: IntArray) -> tuple[FloatArray,
 
 
 def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
-    """Number cluster labels 0 … G−1 in order of first appearance. Return the codes and G."""
+    """Number cluster labels 0 … G−1 in order of first appearance. Return the (n,) codes and G."""
     values = labels.tolist() if isinstance(labels, np.ndarray) else labels
     index = {label: code for code, label in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)

@@ -130,7 +130,7 @@ class Decision:
     """(P, 4) `OneSided` of each."""
 
     def numbers(self) -> dict[str, FloatArray]:
-        """Return {name: column} of limits, t statistic, p-value and smallest detectable difference."""
+        """Return {name: (P,) column} of limits, t statistic, p-value and smallest detectable difference."""
         names = ("ci_low", "ci_high", "statistic", "p_value", "mde")
         return {name: getattr(self, name) for name in names}
 
@@ -229,7 +229,7 @@ def _one_sided_p(
 
 
 def _halves(p: FloatArray, side: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Split two-sided p-values into one-sided: p/2 on the side of the estimate, 1 − p/2 on the other."""
+    """Split (P,) two-sided p-values into one-sided: p/2 on the estimate's side, 1 − p/2 on the other. Return both."""
     below = np.where(side < 0, p / 2, np.where(side > 0, 1 - p / 2, 0.5))
     return np.where(np.isnan(p), np.nan, below), np.where(np.isnan(p), np.nan, 1 - below)
 
@@ -240,7 +240,7 @@ def two_one_sided(level: float) -> float:
 
 
 def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits[FloatArray]:
-    """Return the confidence limits of P differences within ± the range's width. NaN if there is no interval.
+    """Return two (P,) limits of P differences, cut to ± the range's width. NaN if there is no interval.
 
     If nothing varies, they are those of the small-sample rule.
     """
@@ -256,7 +256,7 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
 
 
 def _no_rounding(limits: FloatArray) -> FloatArray:
-    """Return the limits, with 0 in place of limits that differ from 0 by rounding error only."""
+    """Return the array of limits, with 0 in place of those that differ from 0 by rounding error only."""
     return np.where(np.abs(limits) <= ROUNDING, 0.0, limits)
 
 
@@ -272,7 +272,7 @@ def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) ->
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
-    """Return p-values adjusted for multiple tests within each family, by Holm, Benjamini–Hochberg or not at all.
+    """Return (P,) p-values adjusted for multiple tests in each family, by Holm, Benjamini–Hochberg or not at all.
 
     NaN stays NaN and is not counted as a test.
 
@@ -334,7 +334,7 @@ def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
 
 
 def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float, bound: float) -> FloatArray:
-    """Return the one-sided p against "the truth is ≥ bound", derived from an interval's upper limit.
+    """Return one-sided p, elementwise, against "the truth is ≥ bound", derived from an interval's upper limit.
 
     The t statistic (estimate − bound)/s, with s the half-width on that side over t's critical value: the
     standard error itself where the interval is t's; for any other interval, bootstrap or small-sample,
@@ -400,7 +400,7 @@ def skewed_alike(rows: Sequence[Skew]) -> bool:
 
 
 def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
-    """Return two-sided p-values of the exact sign test (McNemar) of wins against losses. NaN if both are 0.
+    """Return (P,) two-sided p-values of the exact sign test (McNemar) of wins against losses. NaN if both are 0.
 
     Args:
         wins: questions on which A is ahead, ties dropped; where they have clusters, clusters by the sign of their sums,
@@ -413,7 +413,7 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Return p-values adjusted by Holm's step-down method for the family-wise error rate [Holm]."""
+    """Return (P,) p-values adjusted by Holm's step-down method for the family-wise error rate [Holm]."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
     scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -423,7 +423,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
 
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
-    """Return p-values adjusted by Benjamini–Hochberg's step-up method for the false discovery rate [Benjamini]."""
+    """Return (P,) p-values adjusted by Benjamini–Hochberg's step-up method for the false discovery rate [Benjamini]."""
     from scipy.stats import false_discovery_control  # takes long to import
 
     values = np.asarray(p, dtype=np.float64)
@@ -439,7 +439,7 @@ def detectable_distance(se: float, df: float, level: float) -> float:
 
 
 def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float = 0.80) -> FloatArray:
-    """Return the true difference that a t test of this level detects with the given power (0.8), or NaN.
+    """Return the true differences, one per SE, that a t test of this level detects with the given power, or NaN.
 
     NaN where se or df is, and where the test of this level finds more than `power` of anything.
     """

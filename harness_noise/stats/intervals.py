@@ -47,7 +47,7 @@ class ExtendedSample:
 
 
 def effective_flips(sums: FloatArray) -> FloatArray:
-    """Return the effective number (Σ S²)²/Σ S⁴ of clusters that differ. m equal sums among zeros give m."""
+    """Return (Σ S²)²/Σ S⁴ over the last axis: the effective number of clusters that differ, m for m equal sums."""
     top = np.abs(sums).max(axis=-1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = (sums / top) ** 2
@@ -72,7 +72,7 @@ def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> 
 
 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
-    """Return True where so few clusters differ that the interval's limit away from 0 must be extended.
+    """Return True for each difference with so few flips that the limit away from 0 must be extended.
 
     A count on the boundary is not few, however it was rounded.
     """
@@ -140,7 +140,7 @@ class Limits(Generic[Number]):
     high: Number
 
     def widened_to(self, estimate: ArrayLike, far: ExtendedSample | None, level: float) -> Limits[FloatArray]:
-        """Return the limits with the one away from 0 moved out to the extended sample's limit, if that is wider.
+        """Return (P,) limits, those away from 0 moved out to the extended sample's if wider. None moves none.
 
         None, or NaN in it, leaves the limits to the last digit; where the estimate is 0 both are far ones.
         """
@@ -155,27 +155,27 @@ class Limits(Generic[Number]):
         )
 
     def exclude(self, value: float = 0.0) -> BoolArray:
-        """Return True if `value` lies outside the limits. False if it is inside or there is no interval."""
+        """Return True for each interval that `value` lies outside of, False if it is inside or there is none."""
         return np.asarray((self.low > value) | (self.high < value))
 
     def hold(self, estimate: ArrayLike) -> BoolArray:
-        """Return True if the estimate lies within the limits (up to rounding), or if there is no interval."""
+        """Return True for each estimate within its limits (up to rounding), or if there is no interval."""
         estimate = np.asarray(estimate, dtype=np.float64)
         slack = SLACK * np.maximum(1.0, np.abs(estimate))
         return np.asarray(~((self.low > estimate + slack) | (self.high < estimate - slack)))
 
     def within(self, margin: float) -> BoolArray:
-        """Return True if the whole interval lies inside ±margin, which shows equivalence [Schuirmann]."""
+        """Return True for each interval that lies wholly inside ±margin, which shows equivalence [Schuirmann]."""
         return np.asarray((-margin < self.low) & (self.high < margin))
 
 
 def critical(level: float, df: ArrayLike = math.inf) -> FloatArray:
-    """Return the two-sided critical value of Student's t at this confidence level (normal if df is infinite)."""
+    """Return two-sided critical values of Student's t at this level, one for each df (normal if infinite)."""
     return np.asarray(special.stdtrit(np.asarray(df, dtype=np.float64), 0.5 + level / 2))
 
 
 def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float) -> Limits[FloatArray]:
-    """Return the t intervals estimate ± t·se for arrays of estimates."""
+    """Return two arrays of limits, those of the t intervals estimate ± t·se for arrays of estimates."""
     estimate = np.asarray(estimate, dtype=np.float64)
     half = critical(level, df) * np.asarray(se)
     return Limits(estimate - half, estimate + half)
@@ -320,7 +320,7 @@ def with_moved_limit(interval: Limits[float], by: float) -> Limits[float]:
 
 
 def in_range(mean: ArrayLike, bounds: tuple[float, float]) -> FloatArray:
-    """Return means clipped to the metric's range. Values within rounding of an end become that end."""
+    """Return an array of means clipped to the metric's range. Values within rounding of an end become that end."""
     low, high = bounds
     slack, mean = SLACK * (high - low), np.asarray(mean, dtype=np.float64)
     return np.where(mean > high - slack, high, np.where(mean < low + slack, low, mean))
@@ -382,7 +382,7 @@ def rescaled(interval: Limits[float], bounds: tuple[float, float]) -> Limits[flo
 def bonett_price(
     gain: FloatArray, loss: FloatArray, n: FloatArray | float, width: FloatArray | float, level: float
 ) -> Limits[FloatArray]:
-    """Return the adjusted Wald interval [Bonett] of paired mean differences, for those without variance.
+    """Return (P,) limits of the adjusted Wald interval [Bonett] of paired mean differences, for those without variance.
 
     Used where the differences have no variance, so that a t interval would be a point.
 
@@ -399,7 +399,7 @@ def bonett_price(
 
 
 def agresti_caffo(p: FloatArray, n: float, q: FloatArray, m: float, level: float) -> Limits[FloatArray]:
-    """Return the adjusted Wald interval [Agresti] of p − q for independent proportions of n and m.
+    """Return limits, elementwise, of the adjusted Wald interval [Agresti] of p − q, independent proportions of n and m.
 
     The unpaired counterpart of `bonett_price`: one success and one failure are added to each.
     """

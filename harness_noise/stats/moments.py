@@ -461,7 +461,7 @@ def is_skewed(d: FloatArray, design: Design) -> bool:
 
 
 def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
-    """Return x − y, set to exactly 0 where it is only rounding error, so that its sign is reliable."""
+    """Return x − y elementwise, set to exactly 0 where it is only rounding error, so that its sign is reliable."""
     left = np.asarray(x - y)
     return np.where(np.abs(left) <= ROUNDING * np.maximum(x, y), 0.0, left)
 

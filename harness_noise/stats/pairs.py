@@ -302,7 +302,7 @@ def _fill_single(work: _Work, i: int) -> None:
 
 
 def _from_products(work: _Work) -> IntArray:
-    """Fill in pairs of models with all questions, by matrix products. Return the rows of pairs left to do.
+    """Fill in pairs of models with all questions, by matrix products. Return the pairs' row numbers left to do.
 
     What adds up over the two models of a pair comes from each model alone, and the rest from the products of their
     cluster scores, of their residuals and of powers of them.
@@ -471,7 +471,7 @@ def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray 
 
 
 def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
-    """Return {name: column} of the noise: standard errors, variance parts, design effect."""
+    """Return {name: (P,) column} of the noise: standard errors, variance parts, design effect."""
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = m.variance / m.naive if clustered else np.where(np.isnan(m.variance + m.naive), np.nan, 1.0)
         highest = np.where(np.isnan(m.var_data), np.nan, m.data_upper)

@@ -29,7 +29,7 @@ _DEGREE = 48
 
 
 def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> FloatArray:
-    """Return the power of a two-sided t test of level alpha, for a true difference of `nc` standard errors.
+    """Return the power of a two-sided t test of level alpha for each `nc`, the true difference in standard errors.
 
     Args:
         nc: true difference over its standard error, of any shape that goes with `df`.
@@ -49,20 +49,20 @@ def power_t(nc: FloatArray | float, alpha: float, df: FloatArray | float) -> Flo
 
 
 def _noncentral(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the power of a t test from scipy's noncentral t distribution. Its NaN counts as 0."""
+    """Return powers of t tests, one per element, from scipy's noncentral t. Its NaN counts as 0."""
     below, above = (np.nan_to_num(special.nctdtr(df, nc, x)) for x in (-t, t))
     return np.asarray(below + 1 - above, dtype=np.float64)
 
 
 @cache
 def _quadrature() -> tuple[FloatArray, FloatArray]:
-    """Return the nodes and weights of a 96-point Gauss–Legendre quadrature, computed once."""
+    """Return (96,) nodes and (96,) weights of a Gauss–Legendre quadrature, computed once."""
     nodes, weights = np.polynomial.legendre.leggauss(96)
     return nodes, weights
 
 
 def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatArray:
-    """Return the power of a t test with few degrees of freedom, by numerical integration."""
+    """Return powers of t tests with few degrees of freedom, one per element, by numerical integration."""
     total, (nodes, weights) = np.zeros(len(nc)), _quadrature()
     for shift in (nc, -nc):
         low = np.maximum(0.0, shift - 9.0) ** 0.25
@@ -77,7 +77,7 @@ def _integrated_over_z(nc: FloatArray, df: FloatArray, t: FloatArray) -> FloatAr
 
 
 def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatArray:
-    """Return the difference, in SEs, that a t test of level `alpha` detects with `power` (> alpha, else refused).
+    """Return the difference, in SEs, that a t test detects with `power`, one per df. Refuse alpha ≥ power.
 
     Args:
         alpha: two-sided level, in (0, 1).
@@ -107,13 +107,13 @@ def noncentrality(alpha: float, power: float, df: FloatArray | float) -> FloatAr
 
 @lru_cache(maxsize=256)
 def _cached_noncentralities(alpha: float, power: float, df: tuple[float, ...]) -> FloatArray:
-    """Return the noncentralities for these degrees of freedom, cached by arguments."""
+    """Return noncentralities, one for each of these degrees of freedom, cached by arguments."""
     return _solve(alpha, power, np.array(df))
 
 
 @lru_cache(maxsize=256)
 def _curve(alpha: float, power: float) -> FloatArray:
-    """Return Chebyshev coefficients of log noncentrality as a function of 1/df in [0, 1].
+    """Return (48,) Chebyshev coefficients of log noncentrality as a function of 1/df in [0, 1].
 
     The function is analytic there, so that few coefficients suffice.
     """

@@ -530,7 +530,7 @@ def wild_test(d: FloatArray, design: Design, resamples: int, rng: np.random.Gene
     H = h.T @ h if T == 1 else (h.T @ h).toarray()
 
     def dot(x: FloatArray, y: FloatArray) -> FloatArray:
-        """Return the sum over tasks of x · y, for each row."""
+        """Return the (…, 1) sums over tasks of x · y, for each row. One task: x · y as it is."""
         return x * y if T == 1 else (x * y).sum(axis=1, keepdims=True)
 
     parts: list[list[FloatArray]] = [[] for _ in range(5)]

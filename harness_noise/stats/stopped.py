@@ -98,7 +98,7 @@ def _early_ends(x: FloatArray, lengths: IntArray, top: float | None) -> tuple[in
 def _counts(
     there: BoolArray, success: BoolArray, lengths: IntArray, K: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return 4 counts for each repeat before the last: scored, successes, last ones, last ones with success."""
+    """Return 4 (K − 1,) counts by repeat before the last: scored, successes, last ones, last ones with success."""
     before = np.arange(K - 1)
     ends = lengths[:, None] == before + 1
     there, success = there[:, : K - 1], success[:, : K - 1]

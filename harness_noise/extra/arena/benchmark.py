@@ -16,7 +16,7 @@ BLOCK = 2_000_000
 
 
 def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each question's Kendall tau-b with the models' means on all other questions, and p-values (low tau).
+    """Return (n,) Kendall's tau-b of questions with the models' means on the other questions, (n,) p-values (low tau).
 
     The question itself is left out of the mean (item against the rest): with it, noise alone correlates
     with itself and averages above 0.
@@ -72,7 +72,7 @@ def _signs(columns: AnyArray, a: int) -> AnyArray:
 
 
 def _ties(ranks: AnyArray, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return three sums over groups of t tied models per question: t(t − 1), t(t − 1)(t − 2), t(t − 1)(2t + 5)."""
+    """Return three (n,) sums over groups of t tied models: t(t − 1), t(t − 1)(t − 2), t(t − 1)(2t + 5)."""
     N = len(ranks)
     flat = (np.arange(N)[:, None] * (levels + 1) + ranks + 1).ravel()
     t = np.bincount(flat, minlength=N * (levels + 1)).reshape(N, levels + 1)[:, 1:].astype(np.float64)

@@ -110,7 +110,7 @@ def _groupings(
 
 
 def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, FloatArray, list[float]]:
-    """Return A and T of the moment equations A σ² = E T, and Σ (size/N)² of each grouping."""
+    """Return (G, G) A and (G,) T of the moment equations A σ² = E T, and Σ (size/N)² of each grouping."""
     N = len(y)
     codes_of = [np.zeros(N, dtype=np.intp), *groups]
     sizes = [np.bincount(codes).astype(np.float64) for codes in codes_of]

@@ -76,7 +76,7 @@ class CorrectedColumns(Correction):
         return len(np.unique(plan.clusters[self.n_labels > 0]))
 
     def scores(self) -> FloatArray:
-        """Return the judge's scores and the human labels in one array."""
+        """Return one flat array of the judge's scores and then the human labels."""
         return np.concatenate([self.judge, self.label])
 
     def within_range(self) -> tuple[IntArray, FloatArray]:

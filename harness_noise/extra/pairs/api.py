@@ -110,7 +110,7 @@ class _Pair:
 
     @property
     def values(self) -> FloatArray:
-        """A's points for the questions that count, averaged over repeats and then over orders."""
+        """A's points, one for each question that counts, averaged over repeats and then over orders."""
         return np.asarray(np.nanmean(np.stack([self.first, self.second]), axis=0)[self.kept])
 
 

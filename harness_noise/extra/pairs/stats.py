@@ -98,7 +98,7 @@ def with_errors(points: FloatArray) -> Strengths:
 
 
 def _spread(without: FloatArray) -> FloatArray:
-    """Return √Σ of squared deviations from the mean over jackknife values. NaN if it is rounding only."""
+    """Return √Σ of squared deviations over jackknife values (first axis). NaN where it is rounding only."""
     spread = np.sqrt(((without - without.mean(axis=0)) ** 2).sum(axis=0))
     return np.where(spread > _ALIKE, spread, np.nan)
 

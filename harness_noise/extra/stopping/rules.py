@@ -130,7 +130,7 @@ class Order:
         return self.question[block], self.which[block]
 
     def asked(self, look: int) -> IntArray:
-        """Return the questions asked up to look `look` (counted from 1), in the order of asking."""
+        """Return the numbers of the questions asked up to look `look` (counted from 1), in the order of asking."""
         block = slice((0, *self.ends)[look])
         return np.asarray(self.question[block][self.which[block] == 1])
 
@@ -374,7 +374,7 @@ def whole_questions(n: int, total: int, observed: Observed) -> Progress:
 
 
 def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
-    """Return the share of the information after each answer, if half the variance is answer noise.
+    """Return the share of the information after each answer (an array), if half the variance is answer noise.
 
     It assumes that half of the variance is prediction noise.
     """

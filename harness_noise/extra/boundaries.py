@@ -140,7 +140,7 @@ def _start() -> _State:
 
 
 def _grid(centre: float, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-    """Return points and Simpson weights for integrals between two limits, dense around `centre` [Jennison, §19.2]."""
+    """Return (G,) points and Simpson weights between two limits, dense around `centre` [Jennison, §19.2]."""
     r, i = _GRID, np.arange(1, 6 * _GRID)
     x = np.where(i < r, -3 - 4 * np.log(r / i), -3 + 3 * (i - r) / (2 * r))
     x = centre + np.where(i > 5 * r, 3 + 4 * np.log(r / np.maximum(6 * r - i, 1)), x)

@@ -132,7 +132,7 @@ def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> se
 
 
 def benchmark_order(questions: Questions) -> IntArray:
-    """Return the row order of a benchmark's questions: by number if all names are numbers, else unchanged."""
+    """Return (N,) row numbers that order a benchmark's questions: by number if all are, else unchanged."""
     try:
         numbers = [int(key) for key in questions.keys]
     except ValueError:

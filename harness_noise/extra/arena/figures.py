@@ -266,7 +266,7 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
 
 
 def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, FloatArray]]:
-    """Return (lowest mean, highest mean, number of models, sorted question means) of four groups of models."""
+    """Return (lowest mean, highest mean, models, sorted (n,) question means) of up to four groups of models."""
     means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
     scored = np.flatnonzero(np.isfinite(means))
     groups = []

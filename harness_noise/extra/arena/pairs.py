@@ -297,7 +297,7 @@ def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:
 def decided(
     c: Columns, table: Table, common: Mapping[str, Any], width: FloatArray | float | None, settings: Settings
 ) -> tuple[dict[str, AnyArray], decision.Verdicts]:
-    """Test all pairs. Return {column: values} for each pair, and the verdicts after p-value adjustment.
+    """Test all P pairs. Return {column: (P, …) values}, and the verdicts after p-value adjustment.
 
     Args:
         c: the engine's columns.

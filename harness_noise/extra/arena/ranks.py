@@ -180,7 +180,7 @@ def _better_by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
-    """Return the indexes of the `top` best models. None: of all that may be first, at least two."""
+    """Return (k,) indexes of the `top` best models. None: of all that may be first, at least two."""
     order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
     if top is not None:
         return order[:top]

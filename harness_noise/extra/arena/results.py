@@ -232,7 +232,7 @@ class Pairs(Sequence[Difference]):
         return (difference(**dict(zip(fields, values, strict=True))) for values in zip(*fields.values(), strict=True))
 
     def fields(self, at: Sequence[int]) -> dict[str, Sequence[Any]]:
-        """Return {field of a `Difference`: its values for the pairs with these indexes}."""
+        """Return {field of a `Difference`: list of its values for the pairs with these indexes}."""
         models = {"a": self.a[at].tolist(), "b": self.b[at].tolist()}
         absent = {field.name: None for field in dataclasses.fields(Difference) if field.default is None}
         out: dict[str, Sequence[Any]] = {name: [value] * len(at) for name, value in {**absent, **self.common}.items()}

@@ -201,7 +201,7 @@ def _row(part: Measured, question: str, run: Run, base: Run, **fields: object) -
 
 
 def _counts(part: Scores, rows: Sequence[int], low: float, high: float) -> tuple[IntArray, IntArray]:
-    """Return (right answers, all answers) per question in these rows. Refuse scores that are not 0/1."""
+    """Return (m,) right answers and (m,) answers to each question of these rows. Refuse scores that are not 0/1."""
     values = part.values[list(rows)]
     scored = ~np.isnan(values)
     if not np.isin(values[scored], (low, high)).all():

@@ -80,7 +80,7 @@ class CorrectedColumns(Correction):
         return np.concatenate([self.judge, self.label])
 
     def within_range(self) -> tuple[IntArray, FloatArray]:
-        """Return (row numbers of labelled questions, their labels)."""
+        """Return (m,) row numbers of labelled questions, and their (m,) labels."""
         rows = np.flatnonzero(self.n_labels)
         return rows, self.label[rows]
 

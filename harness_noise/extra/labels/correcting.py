@@ -386,7 +386,7 @@ def _on_scale(
     bounds: tuple[float, float] | None,
     scale: tuple[float, float] | None,
 ) -> tuple[FloatArray, float]:
-    """Return the labels on the metric's scale, and the scale's width. Refuse labels on an unnamed scale.
+    """Return (m,) labels on the metric's scale, and the scale's width. Refuse labels on an unnamed scale.
 
     Raises:
         InputError: they are on another scale, which was not named.

@@ -99,7 +99,7 @@ class _Pair:
 
     @property
     def kept(self) -> IntArray:
-        """Indices of the questions that count: those judged in both orders (A first, B first), or all if none is."""
+        """Indices (m,) of the questions judged in both orders (A first, B first), or of all if none is."""
         both = np.flatnonzero(~np.isnan(self.first) & ~np.isnan(self.second))
         return both if len(both) else np.arange(len(self.questions))
 

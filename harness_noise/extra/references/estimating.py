@@ -255,7 +255,7 @@ def shared_names(blocks: Sequence[Stratum]) -> list[str]:
 def stacked_regression(
     blocks: Sequence[Stratum], shares: list[float] | None, *, drawn: bool
 ) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
-    """Stack the tasks' data for a regression: subset means y, the subset, reference means X, base run b or None."""
+    """Stack tasks for a regression. Return (m,) subset means, the subset, (N, R) reference means, (N,) base or None."""
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])

@@ -121,7 +121,7 @@ class Order:
 
     @property
     def blocks(self) -> list[IntArray]:
-        """List with, for each block of answers, the array of their question numbers."""
+        """List of (b,) question numbers, one array for each block of answers."""
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:

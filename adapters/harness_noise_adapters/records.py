@@ -109,7 +109,7 @@ _BETWEEN = b"\n  },\n  {"
 
 
 def items(path: Path, damaged: str = "") -> Iterator[Any]:
-    """Yield the items of a JSON file that is one list, decoding a part at a time if its line breaks allow.
+    """Yield the items of a JSON file that is one list, in parts if its line breaks allow. Refuse other files.
 
     Raises:
         InputError: as `document`; or it is no list.
@@ -198,7 +198,7 @@ class JsonStream:
                 return
 
     def items(self) -> Iterator[Any]:
-        """Yield each value of the array that begins here."""
+        """Yield each value of the array that begins here. Raise ValueError if it is damaged."""
         self._one_of("[")
         if self._next() == "]":
             self._at += 1
@@ -209,7 +209,7 @@ class JsonStream:
                 return
 
     def is_array(self) -> bool:
-        """Return True if the next value is an array."""
+        """Return True if the next value is an array. Raise CutError if there is none."""
         return self._next() == "["
 
     def value(self) -> Any:

@@ -94,7 +94,7 @@ class TaskClusters:
     _known: dict[tuple[Spec | None, bool], Clusters] = field(default_factory=dict)
 
     def labels(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return ((n,) cluster labels of the samples, SPEC in words) by a SPEC. (None, None): no clusters.
+        """Return ((n,) cluster labels, SPEC in words), (None, None) without. Refuse a field that is missing.
 
         Args:
             spec: of the clusters.

@@ -50,7 +50,7 @@ Placed = dict[int, dict[str | None, "Estimate"]]
 
 
 def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-    """Write the logs at `path` again under `out` with error bars added. Return the paths written.
+    """Write the logs at `path` with error bars under `out`, copy a folder's other files. Return the logs' paths.
 
     Returns:
         The logs with noise in `out`, also those that were there already, with the same content; none for a log
@@ -127,7 +127,7 @@ class _Change:
 
 
 def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | None:
-    """Return a log's header with our metrics added. None if there is nothing to add."""
+    """Return a log's header with our metrics added, None if none is. Refuse a log that has changed."""
     if not log.header.computed:
         return None
     native = _native_header(log.path, sources)
@@ -289,7 +289,7 @@ def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchange
 
 
 def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sources: Unchanged) -> None:
-    """Write a JSON log again with three top-level values replaced, every other byte unchanged.
+    """Write a JSON log with three top-level values replaced, other bytes unchanged. Refuse an old layout.
 
     Args:
         source: the log as it is.

@@ -70,7 +70,7 @@ class AnswerGrid(AnswerPlaces):
 
 
 def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
-    """Arrange N answers in an (n, K) table of questions by repeats, from their question ids and epochs.
+    """Arrange N answers in an (n, K) table by question ids and epochs. Refuse a nearly empty one.
 
     Args:
         ids: (N,) of the questions.

@@ -49,7 +49,7 @@ class LogRun:
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
-    """Read one log, as a run with what `identity.joined` needs to recognise copies."""
+    """Read one log as a run, with what `identity.joined` needs to know copies. Refuse one without scores."""
     try:
         log = read_log(path, options)
     except _NotAskedError as error:
@@ -98,7 +98,7 @@ def _lost_flag(log: LogRun) -> list[Note]:
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
-    """Read all logs of a folder. Unusable ones become notes on the others.
+    """Read all logs of a folder. Unusable ones become notes on the others. Refuse if none is usable.
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
@@ -118,7 +118,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
 
 
 def read_log(path: Path, options: ReadOptions) -> LogRun:
-    """Read one log, or from a folder of shards the newest log of each shard as one.
+    """Read one log, or of a folder of shards the newest log of each. Refuse one without anything to analyze.
 
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
@@ -267,7 +267,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Reco
 
 
 def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded) -> TaskAnswers:
-    """Return a log's answers arranged by question and epoch, with clusters, ready to be gathered.
+    """Return a log's answers by question and epoch, with clusters. Refuse named clusters that are not there.
 
     What is to be said of them is among the notes of `task_clusters`.
     """

@@ -62,7 +62,7 @@ class LmEvalAdapter:
         return in_order(found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write the runs at `path` again under `out` with error bars added. Return the paths."""
+        """Write the runs at `path` again under `out` with error bars. Return the paths. Refuse if none is added."""
         from .files.export import write
 
         return write(path, out, analyze, options)

@@ -46,7 +46,7 @@ _START = 1 << 18
 
 
 def records(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Iterator[tuple[int, Record]]:
-    """Yield (line or row number, row dictionary) for each row of a table."""
+    """Yield (line or row number, row dictionary) for each row of a table. Refuse `rows` for all but JSON."""
     return chain.from_iterable(blocks(path, rows, whole))
 
 
@@ -153,7 +153,7 @@ def _second_line_is_object(path: Path) -> bool:
 def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
 ) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
-    """Yield (line numbers, objects) of a JSON lines file in batches, lines that are `unwanted` left out."""
+    """Yield (line numbers, objects) of a JSON lines file in batches, `unwanted` lines left out. Refuse damage."""
     for first, n, piece in _opened_pieces(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is None:
             yield _objects_of(path, first, n, piece)
@@ -164,7 +164,7 @@ def objects(
 
 
 def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
-    """Yield batches of rows from a file of JSON lines, decoding only the fields named."""
+    """Yield batches of rows of a JSON lines file, only the fields named decoded. Refuse a faulty line."""
     decoder, numbers = Narrow(names), array("q")
     cells: dict[str, list[Any]] = {name: [] for name in names}
     for first, n, piece in _opened_pieces(path, _DECODED):
@@ -184,7 +184,7 @@ def narrow(path: Path, names: Sequence[str]) -> Iterator[Block]:
 
 
 def _opened_pieces(path: Path, size: int) -> Iterator[tuple[int, int, bytes]]:
-    """Open a file and yield (first line number, number of lines, bytes) for pieces of whole lines."""
+    """Open a file. Yield (first line number, number of lines, bytes) in pieces. Refuse an endless line."""
     with readable(path), opened_table(path) as file:
         yield from _pieces(path, file, size)
 

@@ -440,7 +440,7 @@ _NEAR = 100
 
 
 def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) -> Recognised:
-    """Return the file together with the known format that fits it, the generic `TABLE` if none does.
+    """Return the file with the known format that fits it, `TABLE` if none does. Refuse unreadable files.
 
     Args:
         path: the file.

@@ -189,7 +189,7 @@ class FileReader:
         return causes
 
     def lost_of(self, block: Block, causes: IntArray, covered: BoolArray) -> list[tuple[Record, int, int]]:
-        """Return (row, line number, cause number) of failed rows from which no rule reads any score.
+        """Return (row, line number, cause number) of failed rows without any score. Refuse one without question.
 
         Their metrics are known only when all rows are.
         """
@@ -199,7 +199,7 @@ class FileReader:
         return [(block.rows[i], block.lines[i], int(causes[i])) for i in lost]
 
     def codes(self, block: Block, covered: BoolArray) -> dict[str, IntArray]:
-        """Return {question, model, task, metric, …: (n,) whole numbers that stand for the rows' names}."""
+        """Return {question, model, …: (n,) whole numbers that stand for names}. Refuse a row without question."""
         out = {"question": self._names_in("question", block, self.questions(block))}
         self.require_question(block, out["question"], covered)
         for name in TOLD:
@@ -296,7 +296,7 @@ class FileReader:
     def numbers(
         self, values: Sequence[Any], lines: IntArray, rules: IntArray, answers: Mapping[str, IntArray]
     ) -> FloatArray:
-        """Return (n,) scores of cells as floats, NaN for a cell that is empty or no score."""
+        """Return (n,) scores of cells, NaN for an empty cell or no score, which is noted. Refuse too many of these."""
         if (numbers := numbers_of(values)) is not None and not is_infinite(numbers):
             return numbers
         kinds, known = {*map(type, values)}, self.scores_of
@@ -479,7 +479,7 @@ class FileReader:
         return replace(run, skipped=tuple(skipped), notes=tuple(notes))
 
     def scores(self, model: str, key: Key, cells: Answered, notes: list[Note]) -> Scores:
-        """Return the scores of one model, task and metric. What is left out is added to `notes`."""
+        """Return one model's, task's and metric's scores. Add to `notes` what is left out. Refuse cluster gaps."""
         preset, rule, options = self.preset, cells.rule, self.options
         conditions = cells.by_condition() if "condition" in self.columns_of else 0
         repeated = len(cells.values) > len(cells.keys)

@@ -236,7 +236,7 @@ class TableReader(FileReader):
         return np.array(hashes, dtype=np.uint64)[inverse.reshape(-1)]
 
     def _numbered(self, block: Block, rows: IntArray) -> list[Any]:
-        """Store each row's (right, total) counts and return their indices as stand-ins for scores.
+        """Store rows' (right, total) counts and return their indices, for scores. Refuse too many answers.
 
         `_counted` makes as many answers at the end.
         """

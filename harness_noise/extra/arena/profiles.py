@@ -195,7 +195,7 @@ def named(path: str | Path) -> tuple[NamedProfile, ...]:
 
 
 def read(path: str | Path) -> tuple[Profile, ...]:
-    """Return the noise profiles of a file or a benchmark's name, without their names and sources."""
+    """Return the noise profiles of a file or a benchmark's name, without names and sources. Refuse other files."""
     return tuple(noise.profile for noise in named(path))
 
 
@@ -221,7 +221,7 @@ def _checked_value(value: Any, kind: str) -> Any:
 
 
 def chosen(path: str | Path, options: ReadOptions) -> Profile:
-    """Return the one noise profile of a file or name that fits the wanted task, metric and scorer."""
+    """Return the one noise profile of a file or name that fits task, metric and scorer. Refuse none or several."""
     return choose(read(path), options)
 
 
@@ -261,7 +261,7 @@ def compare(
     level: float = 0.95,
     margin: float | None = None,
 ) -> Difference:
-    """Compare two bare scores, a − b, with the standard error taken from a benchmark's noise profile.
+    """Compare two bare scores, a − b, with a noise profile's standard error. Refuse scores outside its range.
 
     Args:
         profile: the benchmark's noise.

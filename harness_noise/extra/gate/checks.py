@@ -25,7 +25,7 @@ Filled = tuple[Run, list[Run]]
 def worst_case(
     run: Run, baselines: Sequence[Run], settings: Settings, vouched: Collection[str] = ()
 ) -> tuple[list[Filled], set[Key]] | None:
-    """Return run and baselines with missing scores filled in every extreme way, and rows without a range.
+    """Return runs with missing scores filled in each extreme way, and rows without a range. None: none is missing.
 
     Also the other way round, and where scores are graded with those between the ends: t is not monotone in them.
 

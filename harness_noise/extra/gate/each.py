@@ -44,7 +44,7 @@ NOT_TOLD = "answers are missing, and it is not known to which questions"
 
 
 def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_missing: bool = False) -> Gate:
-    """Return the gate's result for a run question by question, by its counts of right answers.
+    """Return the gate's result for a run question by question. Refuse single answers, and scores that are not 0/1.
 
     Args:
         run: the new run.
@@ -95,7 +95,7 @@ def _ungrouped(run: Run) -> Run:
 def _questions_to_judge(
     run: Run, base: Run, among: Mapping[Key, str], differently: set[Key], settings: Settings
 ) -> tuple[list[_Counted], list[GateRow]]:
-    """Return the questions to judge, with counts and p-values, and rows on what cannot be judged.
+    """Return the questions to judge, with counts and p-values, and rows on others. Refuse single answers.
 
     Args:
         run: the new run.

@@ -55,7 +55,7 @@ def is_store(path: object) -> bool:
 
 
 def read_kept(folder: object) -> list[Run]:
-    """Read the runs that a gate has kept in a folder, the oldest first.
+    """Read the runs that a gate has kept in a folder, the oldest first. Refuse a broken file.
 
     Raises:
         InputError: a file that cannot be used.

@@ -34,7 +34,7 @@ class AskedCorrection:
         return {"scorers": (*scorers, *more), "edits": self.scorer == EDITS}
 
     def of(self, runs: Sequence[Run]) -> list[Run]:
-        """Return the runs with the judge's scores corrected by human labels."""
+        """Return the runs with the judge's scores corrected by human labels. Refuse labels that do not fit."""
         how = LabelOptions(bool(self.given.get("labels_at_random")), self.given.get("label_range"))
         if self.scorer:
             return [scored_by(run, self.scorer, how, self.settings) for run in runs]
@@ -42,7 +42,7 @@ class AskedCorrection:
 
 
 def _read_label_file(source: Any) -> LabelFile:
-    """Read human labels from a file, a DataFrame, or rows as dictionaries."""
+    """Read human labels from a file, a DataFrame, or rows as dictionaries. Refuse a table without labels."""
     from harness_noise_adapters.extra.labels.reading import read_labels
 
     if is_path(source):

@@ -322,7 +322,7 @@ def _scores_of(
     *,
     all_filled: bool = True,
 ) -> list[Scores]:
-    """Return the corrected scores of one task, or of several that share one random subset of labels.
+    """Return corrected scores of one task, or several that share a subset. Refuse labels not at random.
 
     If a person left out rows of the drawn part, those with a label must still look like a random subset.
     """

@@ -107,7 +107,7 @@ def _points(where: str, verdict: str | None, first: str, second: str) -> float:
 
 
 def _arena_hard(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from arena-hard rows, which have two games per question, in both orders."""
+    """Yield verdicts from arena-hard rows: two games per question, in both orders. Refuse unknown words."""
     for number, row in enumerate(rows, 1):
         model, base = str(row["model"]), str(row.get("baseline") or "baseline")
         question = str(row.get("question_id") or row.get("uid") or number)
@@ -118,7 +118,7 @@ def _arena_hard(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
 
 
 def _mt_bench(where: str, rows: Sequence[Row]) -> Iterator[Judged]:
-    """Yield verdicts from MT-bench rows, which have two orders. Winners are named by the first order."""
+    """Yield verdicts from MT-bench rows: two orders, winners named by the first. Refuse unknown words."""
     for number, row in enumerate(rows, 1):
         a, b, at = str(row["model_1"]), str(row["model_2"]), f"{where}, line {number}"
         question = f"{row['question_id']} turn {row['turn']}" if "turn" in row else str(row["question_id"])

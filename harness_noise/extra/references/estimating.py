@@ -39,7 +39,7 @@ NEARLY_ALL = 0.95
 def full_means(
     runs: Sequence[Run], references: Sequence[Run], settings: Settings, *, refuse: bool = True
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Estimate means over whole benchmarks for runs that answered random subsets. Return rows and notes.
+    """Estimate whole-benchmark means of runs that answered random subsets. Return rows, notes. Refuse other subsets.
 
     Args:
         runs: of which each has answered a part of the questions, drawn at random.
@@ -192,7 +192,7 @@ def _of_two_parts(
     runs: tuple[Run, Run],
     settings: Settings,
 ) -> FullRow | None:
-    """Return A − B on a whole task if A and B answered different random subsets of it. None if not possible.
+    """Return A − B on a task of which A and B answered different subsets, or None. Refuse unknown questions.
 
     None for a group, without a reference, for questions that were drawn with different probabilities, or for parts that
     are too small, not random or have split a cluster.

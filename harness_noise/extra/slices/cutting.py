@@ -92,7 +92,7 @@ class _Cut:
 
 
 def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -> Sliced:
-    """Return each run's means on every slice of its questions, by the fields `by`, for tasks and groups.
+    """Return each run's means on every slice by the fields `by`, for tasks and groups. Refuse unknown fields.
 
     Args:
         runs: read with the fields (`ReadOptions.fields`).

@@ -112,7 +112,7 @@ class Observed:
 
 
 def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | None = None) -> Observed:
-    """Return an interim look's estimate of A − B over the questions that both have answered so far.
+    """Return a look's estimate of A − B on questions that both have answered. Refuse fixed or unpaired ones.
 
     Args:
         a: of the run that grows.

@@ -273,7 +273,7 @@ class StoppingRule:
         repeats: ArrayLike | None = None,
         shuffled: bool = False,
     ) -> Order:
-        """Draw a random order of the questions in blocks between looks: whole clusters, tasks in proportion.
+        """Draw a random order in blocks between looks: whole clusters, tasks in proportion. Refuse too few.
 
         Clusters that touch the same tasks are drawn in a random order and spread evenly, so that each block holds
         about its share of every task. With fewer clusters than looks can use there are fewer looks.

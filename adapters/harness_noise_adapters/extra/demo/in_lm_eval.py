@@ -122,7 +122,7 @@ def installed() -> bool:
 
 
 def run_models(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None]) -> list[Path]:
-    """Run lm-eval on the demonstration once for each model, and return the output folders."""
+    """Run lm-eval on the demo once for each model. Return the output folders. Raise an error if one fails."""
     return [run(model, out, show) for model in models]
 
 

@@ -44,7 +44,7 @@ class HarborAdapter(ReadOnly):
 
     @uncollected()
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read a Harbor job into one Run for each combination of agent, version, model and settings."""
+        """Read a Harbor job into one Run per agent, version, model and settings. Refuse one without results."""
         folder = path.parent if path.is_file() else path
         trials, job, notes = _trials(folder, options)
         auto = {trial["source"]: "repository" for trial in trials}

@@ -60,7 +60,7 @@ adapter = LightevalAdapter()
 
 
 def _run(place: Path, folder: Path, date: str, files: list[Path], options: ReadOptions) -> Run:
-    """Read the details files of one model and date into a Run, with lighteval's own means."""
+    """Read one model's and date's details files into a Run, with lighteval's own means. Refuse damaged files."""
     answers = Answers(place, options, kind="lighteval id", text="query")
     for file in files:
         _add_task(answers, file)

@@ -155,7 +155,7 @@ def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
 
 
 def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | None]:
-    """Return (instance → outcome, None) from a folder with one report an instance. A missing report is an error."""
+    """Return ({instance: outcome}, None) of a folder with a report by instance. Without one it is an "error"."""
     outcomes: Outcomes = {}
     for child in sorted(child for child in folder.iterdir() if child.is_dir() and child.name[:1] not in "._"):
         if not is_inside(child / REPORT):  # a note says so

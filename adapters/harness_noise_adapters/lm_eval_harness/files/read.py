@@ -238,7 +238,7 @@ def _answers_differ(path: Path, K: int) -> bool:
 
 
 def read(output: RunFiles, options: ReadOptions) -> Run:
-    """Read one lm-eval run from its files, missing scores filled in as the options say.
+    """Read one lm-eval run from its files, missing scores filled in as the options say. Refuse unusable files.
 
     Args:
         output: its files; see `outputs.find`.

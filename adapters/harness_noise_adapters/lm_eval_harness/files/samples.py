@@ -138,7 +138,7 @@ class SamplesLog(_ReadAgain):
     __slots__ = ()
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Read the text, target and answers of the questions in these rows. Empty for lost ones."""
+        """Read text, target and answers of the questions in these rows, empty if lost. Refuse a changed file."""
         wanted = set(rows)
         texts: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in self.scan():
@@ -147,7 +147,7 @@ class SamplesLog(_ReadAgain):
         return [texts.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
-        """Read (n, K) hashes of all generated answers. 0 for an answer that is not a text."""
+        """Read (n, K) hashes of all generated answers, 0 for what is not a text. Refuse a changed file."""
         out = np.zeros((n, K), dtype=np.uint64)
         for number, line, _, document, _, new in self.scan():
             resps = whole_row(line, self.path, number).get("resps") if new else None
@@ -157,12 +157,12 @@ class SamplesLog(_ReadAgain):
         return out
 
     def docs(self, rows: Sequence[int]) -> list[Mapping[str, Any]]:
-        """Read the documents of the questions in these rows. {} for lost ones."""
+        """Read the documents of the questions in these rows, {} if lost. Refuse a changed file."""
         found = {document: _doc(row) for _, _, row, document, _, new in self.scan() if new and document in set(rows)}
         return [found.get(row, {}) for row in rows]
 
     def inputs(self, rows: Sequence[int]) -> list[str]:
-        """Return hashes of the requests and target of the questions in these rows, "" if not stored.
+        """Return hashes of requests and target of these rows' questions, "" if not stored. Refuse a changed file.
 
         "" of one whose requests were not kept.
         """
@@ -186,7 +186,7 @@ class GeneratedTexts(_ReadAgain):
     """Columns of the scores. If one column scores several answers together, its text is all of theirs."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of these questions' answers. 0 for an answer that is not a text."""
+        """Read (m, K) hashes of these questions' answers, 0 for what is not a text. Refuse a changed file."""
         out, place = np.zeros((len(rows), self.K), dtype=np.uint64), {row: i for i, row in enumerate(rows)}
         left = len(place)
         for number, line, _, document, _, new in self.scan():

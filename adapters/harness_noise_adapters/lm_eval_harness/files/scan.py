@@ -82,7 +82,7 @@ def blocks(
 
 
 def _begins_otherwise(line: bytes, path: Path, choices: bool) -> bool:
-    """Return True if the first line has its fields in an order that lm-eval does not write.
+    """Return True if the first line has another order of fields than lm-eval writes. Refuse a pointer file.
 
     Raises:
         InputError: the file is a pointer to another one.
@@ -363,7 +363,7 @@ class Scan:
         return chain.from_iterable(self.blocks())
 
     def blocks(self) -> Iterator[list[Sample]]:
-        """Yield the rows of the file with document number and filter, in blocks."""
+        """Yield the file's rows in blocks, with document number and filter. Refuse damaged or changed files."""
         likelihoods, position = self.wanted.choices or self.wanted.brier, 0
         raw, names = self.wanted.raw, self.wanted.names if self.exact else frozenset[bytes]()
         for block in blocks(self.path, choices=likelihoods, names=names, raw=raw):

@@ -70,7 +70,7 @@ _EPILOG = "error bars (harness-noise), options of run (`lm-eval run --help` expl
 
 
 def main(argv: list[str]) -> int:
-    """Run `lm-eval ARGV` with our options added, and return its exit code.
+    """Run `lm-eval ARGV` with our options added, and return its exit code. Refuse options that cannot be used.
 
     Raises:
         InputError: a noise option that cannot be used, lm-eval is not installed, or a cluster field

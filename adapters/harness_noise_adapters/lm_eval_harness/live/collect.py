@@ -243,7 +243,7 @@ def collect(
 def measure(
     results: Mapping[str, Any], tasks: Mapping[str, Any], asking: Asking
 ) -> tuple[dict[str, TaskScores], Gathered]:
-    """Return {task: raw scores} of all tasks with samples, and the scores for analysis."""
+    """Return {task: raw scores} of tasks with samples, and scores for analysis. Refuse filters of other documents."""
     scored: dict[str, TaskScores] = {}
     gathered = Gathered()
     for name, task in tasks.items():

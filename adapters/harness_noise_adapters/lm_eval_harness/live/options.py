@@ -42,7 +42,7 @@ class RepeatsSpec:
 
     @classmethod
     def parse(cls, value: object, where: str) -> RepeatsSpec:
-        """Parse answers per question: K, `auto`, TASK=K, a list of these, or a mapping from task to K.
+        """Parse answers per question: K, `auto`, TASK=K, a list, or {task: K}. Refuse a K below 1.
 
         Raises:
             InputError: a K that is no number of answers.
@@ -146,7 +146,7 @@ class Options(StoppingOptions):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
-        """Return the options given by the environment variables HARNESS_NOISE_*.
+        """Return the options given by environment variables HARNESS_NOISE_*. Refuse wrong ones.
 
         These are HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL and others."""
         options: dict[str, Any] = {}

@@ -142,7 +142,7 @@ class Saving:
         return None
 
     def publish(self) -> None:
-        """Move complete files from the temporary folder into place, the results file last.
+        """Move complete files from the temporary folder into place, results last. Raise OSError if one stays.
 
         Raises:
             OSError: one cannot be put there; it and the following ones are still to be.

@@ -124,7 +124,7 @@ class Scored:
         return raw, own
 
     def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
-        """Return (n, K) scores, NaN if missing, and (n, K) True where an answer was asked for.
+        """Return (n, K) scores, NaN if missing, and (n, K) True where asked. Refuse a nearly empty table.
 
         A document that has no row for the metric was asked for every repeat, unless values are dropped. The values of
         a regular column are not copied, so do not write into them.

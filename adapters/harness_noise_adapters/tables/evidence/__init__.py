@@ -31,7 +31,7 @@ def judge(
     factors: bool = False,
     within: bool = False,
 ) -> Roles:
-    """Decide from the first rows of a table which column is the question, the score, the model and so on.
+    """Decide by a table's first rows which column is question, score, model, …. Ask or refuse if unclear.
 
     Args:
         rows: its first rows, at most `table.SEEN`.

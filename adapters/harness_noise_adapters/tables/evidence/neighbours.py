@@ -34,7 +34,7 @@ class Scene:
 
     @cached_property
     def agreement(self) -> FloatArray | None:
-        """For each row 1.0 if the model's answer equals the right one, 0.0 if not. None without these columns."""
+        """(n,) for each row 1.0 if the model's answer equals the right one, else 0.0. None without these columns."""
         gold, pred = self.roles.gold, self.roles.pred
         return None if gold is None or pred is None else agreement_of(gold, pred)
 

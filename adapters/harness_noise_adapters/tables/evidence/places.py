@@ -33,7 +33,7 @@ def stem_of(path: PurePath) -> str:
 
 
 def places_of(paths: Sequence[PurePath]) -> Places:
-    """Decide which part of several files' paths (folder or file name) gives the model, task and repeat.
+    """Decide which part of files' paths (folder or file name) gives model, task and repeat. Ask if unclear.
 
     Raises:
         AskError: one part varies, and it is not known whether it names models or tasks.

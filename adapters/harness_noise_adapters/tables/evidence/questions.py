@@ -59,7 +59,7 @@ def _has_shared_ids(table: TableFacts) -> bool:
 
 
 def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
-    """Decide which column names the question (an id that does not only number rows, else the text).
+    """Decide which column names the question: an id that numbers more than rows, else the text. Ask if unclear.
 
     Raises:
         AskError: two could, or none is known to.

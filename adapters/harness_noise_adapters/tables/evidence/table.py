@@ -67,7 +67,7 @@ class ColumnFacts:
 
     @property
     def codes(self) -> IntArray:
-        """For each row the index of its cell in `distinct`, −1 if the cell is empty."""
+        """Indices (n,) of each row's cell in `distinct`, −1 if the cell is empty."""
         return self._numbered[0]
 
     @property
@@ -77,7 +77,7 @@ class ColumnFacts:
 
     @cached_property
     def cells(self) -> Sequence[Any]:
-        """Cell of each row, cleaned: None if empty or a word such as n/a, a list of one unwrapped."""
+        """Cells (n,) of the rows, cleaned: None if empty or a word such as n/a, a list of one unwrapped."""
         return [_cleaned(cell) for cell in self.raw]
 
     @property
@@ -91,12 +91,12 @@ class ColumnFacts:
 
     @cached_property
     def _values(self) -> FloatArray:
-        """Score value of each distinct cell, NaN for a cell that is not a score."""
+        """Score values (d,) of the distinct cells, NaN for a cell that is not a score."""
         return np.array([*map(_number, self.distinct)], dtype=np.float64)
 
     @cached_property
     def numbers(self) -> FloatArray:
-        """Score value of each row's cell, NaN for a cell that is empty or not a score."""
+        """Score values (n,) of the rows' cells, NaN for a cell that is empty or not a score."""
         return np.append(self._values, np.nan)[self.codes]
 
     @cached_property

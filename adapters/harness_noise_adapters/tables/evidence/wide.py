@@ -80,11 +80,7 @@ def _known(word: str) -> bool:
 
 
 def take_family(family: Family, question: ColumnFacts | None) -> tuple[str, list[ColumnFacts], list[str]] | None:
-    """Return (kind, columns, labels) of a column group that is clearly models, repeats or metrics, else None.
-
-    Raises:
-        AskError: its members are models times metrics.
-    """
+    """Return (kind, columns, labels) of a column group that is clearly models, repeats or metrics, else None."""
     kind = family.kind
     if kind is None or has_parts(question):
         return None

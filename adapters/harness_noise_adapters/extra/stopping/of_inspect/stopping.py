@@ -77,7 +77,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
 def stopper_of(
     live: Live, samples: Sequence[Sample], epochs: int, asking: StoppingSettings, folders: Sequence[str]
 ) -> Stopper:
-    """Build the object that decides when a task may stop, from its samples and settings, before the first answer."""
+    """Build what decides when a task may stop, before its first answer. Refuse settings that do not fit."""
     spec, config, to_say = live.spec, live.spec.config, live.to_say
     task, text = spec.task, live.flag.settings.cluster
     named = None if text is None else UserSpec(text)

@@ -171,7 +171,7 @@ class Population:
         return self.others.against
 
     def units(self) -> list[Unit]:
-        """Return the units (single tasks or groups) that stop together, each with its random order of questions.
+        """Return the units (tasks or groups) that stop together, each with a random order. Refuse shared tasks.
 
         Without a rule an order has one block.
         """

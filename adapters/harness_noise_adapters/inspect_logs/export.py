@@ -218,7 +218,7 @@ def _native_header(path: Path, sources: Unchanged) -> EvalLog:
 
 
 def _is_exported_already(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
-    """Return True if `target` already is the exported log with these results. Refuse any other file there.
+    """Return True if `target` already is the exported log with these results. Refuse a file of another eval.
 
     Raises:
         InputError: it is something else.

@@ -15,7 +15,7 @@ from ..records import JsonStream
 
 
 def logs_in(folder: Path) -> list[Path]:
-    """Return the paths of the logs in a folder and its subfolders, sorted by name."""
+    """Return the paths of the logs in a folder and its subfolders, sorted, without those that a link leads out to."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path) and is_inside(path))
 
 

@@ -109,7 +109,7 @@ class Numbers:
 
 
 def numbers(values: Sequence[Any]) -> Numbers:
-    """Convert values to numbers as Inspect does: C 1, P 0.5, I and N 0, yes/no, booleans, numerals."""
+    """Convert values to numbers as Inspect does: C 1, P 0.5, I, N and other words 0, yes/no, booleans, numerals."""
     if (plain := numbers_of(values)) is not None:
         return Numbers(plain, 0)
     if {*map(type, values)} <= {str, type(None)}:

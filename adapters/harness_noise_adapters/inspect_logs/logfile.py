@@ -285,7 +285,7 @@ Accept = Callable[[Header], Sequence[str]]
 
 
 def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read a log file: header, answers and native values. `accept` may refuse it by its header.
+    """Read a log file: header, answers, native values. Refuse a damaged one. `accept` may refuse it by its header.
 
     Args:
         path: a file that ends in `.eval`, or a JSON log.
@@ -352,7 +352,7 @@ Contents = tuple[Header, SampleAnswers, Reductions]
 
 
 def _json(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents:
-    """Read a JSON log with its names in any order, one sample in memory at a time."""
+    """Read a JSON log, names in any order, one sample in memory at a time. Raise ValueError or CutError if damaged."""
     values: dict[str, Any] = {}
     answers = SampleAnswers(keep)
     reductions: Reductions = {}

@@ -38,7 +38,7 @@ class Block:
 
     @property
     def rows(self) -> Sequence[Record]:
-        """All rows of this piece of a table, as dictionaries from column name to cell."""
+        """All (n,) rows of this piece of a table, as dictionaries from column name to cell."""
         if self._rows is None:
             names = tuple(self.cells)
             self._rows = [dict(zip(names, row, strict=True)) for row in zip(*self.cells.values(), strict=True)]

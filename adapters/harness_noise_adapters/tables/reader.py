@@ -121,7 +121,7 @@ class FileReader:
         return key, lambda block: list(map(key, block.rows))
 
     def names_read(self) -> Sequence[str]:
-        """Return the only row fields that need decoding, an empty sequence if any field may be needed."""
+        """Return the names of the only row fields to decode, an empty sequence if any may be needed."""
         preset, options = self.preset, self.options
         if self.cluster or self.text or preset.known_by or options.fields or options.factors or options.usage:
             return ()
@@ -171,7 +171,7 @@ class FileReader:
             self.put(block, codes, *self._joined(found))
 
     def causes_of(self, block: Block) -> IntArray:
-        """Return (n,) numbers of the first cause that explains each row's missing score, −1 for none.
+        """Return (n,) numbers of the cause by which each row lacks a score, −1 for none. The first one counts.
 
         The first cause that fits counts.
         """

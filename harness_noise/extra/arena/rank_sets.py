@@ -32,7 +32,7 @@ STEPS = 5
 
 
 def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: int = 2000) -> RankSets:
-    """Return for each of M models the lowest and highest rank it may have, all true at once at this level.
+    """Return (M,) lowest and (M,) highest ranks that M models may have, all true at once at this level.
 
     Args:
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.

@@ -42,7 +42,7 @@ class AskedCorrection:
 
 
 def _read_label_file(source: Any) -> LabelFile:
-    """Read human labels from a file, a DataFrame, or rows as dictionaries. Refuse a table without labels."""
+    """Read human labels from a file, a DataFrame, or rows as dictionaries. Refuse one without their columns."""
     from harness_noise_adapters.extra.labels.reading import read_labels
 
     if is_path(source):

@@ -39,7 +39,7 @@ NEARLY_ALL = 0.95
 def full_means(
     runs: Sequence[Run], references: Sequence[Run], settings: Settings, *, refuse: bool = True
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Estimate whole-benchmark means of runs that answered random subsets. Return rows, notes. Refuse other subsets.
+    """Estimate whole-benchmark means of runs by random subsets. Return rows, notes. Refuse other subsets if `refuse`.
 
     Args:
         runs: of which each has answered a part of the questions, drawn at random.

@@ -37,7 +37,7 @@ class Joint:
 
 
 def joint(d: FloatArray, slices: IntArray, clusters: IntArray) -> Joint:
-    """Return the means of d on slices 0 … S − 1, with what their joint CR2 covariance is made of.
+    """Return the (S,) means of d on slices 0 … S − 1, with what their joint CR2 covariance is made of.
 
     Clusters 0 … G − 1 may cross the slices.
     """

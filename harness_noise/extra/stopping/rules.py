@@ -125,7 +125,7 @@ class Order:
         return np.split(self.question, self.ends[:-1])
 
     def pairs(self, number: int) -> tuple[IntArray, IntArray]:
-        """Return (question, number of the answer) arrays for all answers in block `number`, counted from 1."""
+        """Return (b,) questions and (b,) numbers of the answers in block `number`, counted from 1."""
         block = slice(*(0, *self.ends)[number - 1 : number + 1])
         return self.question[block], self.which[block]
 

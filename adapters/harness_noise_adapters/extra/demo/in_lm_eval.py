@@ -80,7 +80,7 @@ def prepare(arguments: Sequence[str]) -> None:
 
 
 def register() -> None:
-    """Register the simulated models with lm-eval, as `--model simulated --model_args model=…`."""
+    """Register the simulated models with lm-eval as `--model simulated`. They refuse questions beside the demo's."""
     from lm_eval.api.model import LM
     from lm_eval.api.registry import MODEL_REGISTRY, register_model
 

@@ -47,7 +47,7 @@ _FORMER = ("ci_low", "ci_high", "clustered")
 def inject(
     results: dict[str, Any], analysis: Analysis, *, rows: bool = True, elsewhere: Container[tuple[str, str, str]] = ()
 ) -> None:
-    """Add a run's error bars to lm-eval's results object, in place.
+    """Add a run's error bars to lm-eval's results object, in place, instead of earlier ones of ours.
 
     Args:
         results: what `lm_eval.evaluate` returns, or a results file's object.

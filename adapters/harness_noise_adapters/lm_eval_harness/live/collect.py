@@ -56,7 +56,7 @@ class TaskScores:
 
 
 def columns_of(task_scores: TaskScores, task: Any) -> dict[Key, Scored]:
-    """Return {(metric, filter): scores} of a live task. Metrics that only predict are left out.
+    """Return {(metric, filter): scores} of a live task, without metrics that only predict (bypass).
 
     What a run that only predicts has in place of scores is left out.
     """
@@ -272,7 +272,7 @@ def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> None:
-    """Compute a score for every single answer of a live task, and put them into `out`."""
+    """Compute a score for every single answer of a live task. Put them into `out`, and remarks into `notes`."""
     name = out.name
     native_K, K = asking.times(name)
     out.identical = identical_answers(out.questions, K)
@@ -304,7 +304,7 @@ def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> Non
 def cluster_labels(
     questions: Mapping[str, Sequence[Row]], options: Options, notes: list[Note], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Return {task: ((n,) cluster labels, SPEC in words)}, without tasks that have no clusters."""
+    """Return {task: ((n,) cluster labels, SPEC in words)}, without unclustered tasks, whose faults go to `notes`."""
     by_task: dict[str, AskedQuestions] = {}
     out: dict[str, tuple[Labels, str | None]] = {}
     for name, rows in questions.items():

@@ -31,7 +31,7 @@ class Pools:
 
     @property
     def several(self) -> IntArray:
-        """Index numbers of the groups of rows (same question and model, say) that have more than one row."""
+        """Numbers (g,) of the groups of rows (same question and model, say) that have more than one row."""
         return np.flatnonzero(self.counts > 1)
 
     def share_varied(self, column: ColumnFacts) -> float:

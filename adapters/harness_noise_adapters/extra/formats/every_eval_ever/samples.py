@@ -34,7 +34,7 @@ from .results import DAMAGED, RESULT, Results
 
 
 def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[Run]:
-    """Read a samples file into one Run for each model, with each metric's facts taken from the results file."""
+    """Read a samples file into one Run per model, with facts of the results file. Refuse repeats of unclear results."""
     reader = _reader(samples, options)
     runs, lost = reader.read(), len(reader.lost)
     name, date = str(results.path or samples), str(results.data.get("evaluation_timestamp") or "")

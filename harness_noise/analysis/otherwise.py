@@ -12,7 +12,7 @@ import numpy as np
 from ..data.scores import Scores
 from ..errors import InputError
 from ..results.diagnostics import SCORED
-from ..results.rows import COULD, LARGEST, MISSING, UNADJUSTED, UNCLUSTERED, Difference
+from ..results.rows import COULD, LARGEST, MISSING, UNADJUSTED, UNCLUSTERED, Change, Difference
 from ..settings import Settings
 from .difference import Compared, run_difference
 from .rows import RowDecision, decide_rows
@@ -23,7 +23,7 @@ def would_change(
     own: RowDecision,
     what: Compared,
     settings: Settings,
-    others: Sequence[tuple[str, Callable[[], RowDecision]]] = (),
+    others: Sequence[tuple[Change, Callable[[], RowDecision]]] = (),
 ) -> Difference:
     """Return the row with the other choices (clusters, missing, …) under which its verdict would differ.
 
@@ -32,21 +32,21 @@ def would_change(
         own: the same before its verdict.
         what: what it compares.
         settings: how it was computed.
-        others: further ways to compute it, by name.
+        others: further ways to compute it, by the change.
     """
     if own.recorded or SCORED in own.codes:
         return row
-    found = [MISSING] if row.if_missing == COULD else []
-    found += [UNADJUSTED] if "not_after_adjustment" in row.diagnostics else []
-    for name, make in (*_clusters(what, settings), *others):
+    found = [Change(MISSING)] if row.if_missing == COULD else []
+    found += [Change(UNADJUSTED)] if "not_after_adjustment" in row.diagnostics else []
+    for change, make in (*_clusters(what, settings), *others):
         with suppress(InputError):
             (other,) = decide_rows([make()], settings)
-            found += [name] if other.verdict != row.verdict else []
+            found += [change] if other.verdict != row.verdict else []
     return replace(row, _would_change=tuple(dict.fromkeys(found)))
 
 
-def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callable[[], RowDecision]]]:
-    """Yield (name, function): the row without clusters, and without the largest cluster. Nothing if unclustered."""
+def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[Change, Callable[[], RowDecision]]]:
+    """Yield (change, function): the row without clusters, and without the largest cluster. Nothing if unclustered."""
     held = [part for part in what.parts if part.clusters is not None]
     if not held or settings.questions_are == "fixed":
         return
@@ -55,12 +55,12 @@ def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[str, Callabl
         a, b = ([change(part) for part in parts] for parts in (what.parts_a, what.parts_b))
         return run_difference(replace(what, parts_a=a, parts_b=b), settings)[0]
 
-    yield UNCLUSTERED, lambda: again(lambda part: replace(part, clusters=None, answers=None, gradings=None))
+    yield Change(UNCLUSTERED), lambda: again(lambda part: replace(part, clusters=None, answers=None, gradings=None))
     first = what.parts_a if any(part.clusters is not None for part in what.parts_a) else what.parts_b
     sizes = Counter(label for part in first for label in part.clusters or ())
     largest, size = sizes.most_common(1)[0]
     if len(sizes) > 2 and size > 1:
-        yield LARGEST, lambda: again(lambda part: _without_cluster(part, largest))
+        yield Change(LARGEST, largest), lambda: again(lambda part: _without_cluster(part, largest))
 
 
 def _without_cluster(part: Scores, cluster: str) -> Scores:

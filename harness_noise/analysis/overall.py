@@ -18,7 +18,7 @@ from ..data.notes import Note, merge_notes
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
 from ..results.diagnostics import SCORED
-from ..results.rows import OVERALL, SCORED_DIFFERENTLY, WEIGHTS, Comparison, Difference, Estimate
+from ..results.rows import OVERALL, SCORED_DIFFERENTLY, WEIGHTS, Change, Comparison, Difference, Estimate
 from ..settings import Settings
 from ..stats.combine import Combined
 from ..stats.decision import Skew
@@ -267,7 +267,7 @@ class _OverallRow:
 
     own: RowDecision
     what: Compared
-    ways: list[tuple[str, Callable[[], RowDecision]]]
+    ways: list[tuple[Change, Callable[[], RowDecision]]]
     """Further ways to weight it."""
     tops: list[tuple[Difference, Skew | None]]
     """The rows that it sums up."""
@@ -343,7 +343,7 @@ def _overall_difference(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple
 
 def _other_weights(
     found: TopRows, measure: Measure, a: Run, b: Run, settings: Settings
-) -> list[tuple[str, Callable[[], RowDecision]]]:
+) -> list[tuple[Change, Callable[[], RowDecision]]]:
     """Return functions that compute the overall row again, with equal task weights or weights by size."""
 
     def weighted(other: Settings) -> RowDecision:
@@ -352,8 +352,8 @@ def _other_weights(
         what = Compared([part for part, _ in sides], [part for _, part in sides], a, b, group)
         return run_difference(what, _with_interval_of_mean(other))[0]
 
-    others = (replace(settings, weights="equal"), replace(settings, weights="size"))
-    return [(WEIGHTS, partial(weighted, other)) for other in others if other.weights != settings.weights]
+    others = [name for name in ("equal", "size") if name != settings.weights]
+    return [(Change(WEIGHTS, name), partial(weighted, replace(settings, weights=name))) for name in others]
 
 
 def _not_in_overall(run: Run, measure: Measure, there: Sequence[Scores]) -> list[Scores]:

@@ -128,37 +128,39 @@ class RowDecision:
         return replace(self, fields={**self.fields, **fields})
 
 
-def _if_missing(row: RowDecision, code: int, ahead: bool, size: int, settings: Settings) -> str | None:
-    """Return a code: could the missing answers change this row's verdict? None if no answer is missing.
+def _if_missing(row: RowDecision, code: int, size: int, settings: Settings) -> tuple[str | None, tuple[int, ...]]:
+    """Return a word for whether the missing answers could change this row's verdict, and the codes of other verdicts.
+
+    The word is None if no answer is missing.
 
     Its family may change, too: a difference must survive Bonferroni's adjustment, which is never less than Holm's.
 
     Args:
         row: the row.
         code: of its verdict.
-        ahead: whether A is ahead in it.
         size: of its family.
         settings: level and adjustment.
     """
     if row.filled is None:
-        return None
+        return None, ()
     if not row.filled.rows:
-        return NOT_KNOWN if row.filled.ranged else NO_RANGE
+        return (NOT_KNOWN if row.filled.ranged else NO_RANGE), ()
+    reached: list[int] = []
     times = 1 if settings.adjust == "none" else size
     for other in row.filled.rows:
         own = other.decision
-        same_side = _a_ahead(other) == ahead
-        shown = bool(own.separable[0]) and float(own.p[0]) * times < 1 - settings.level
+        shown = bool(own.separable[0])
         if code in (decision.A, decision.B):
-            kept = shown and same_side
-        else:
-            kept = not own.separable[0] and bool(own.equivalent[0]) == (code == decision.EQUIVALENT)
-        if not kept:
-            return COULD
+            shown = shown and float(own.p[0]) * times < 1 - settings.level
+        undecided = decision.EQUIVALENT if own.equivalent[0] else decision.SAME
+        reached.append((decision.A if _a_ahead(other) else decision.B) if shown else undecided)
+    if others := tuple(dict.fromkeys(found for found in reached if found != code)):
+        return COULD, others
     # whether two limits lie within a margin hangs on more than one t
     if code not in (decision.A, decision.B) and settings.margin is not None:
-        return NOT_KNOWN
-    return COULD_NOT if row.filled.reach.rises or _p_stays_on_side(row.filled, code, times, settings) else NOT_KNOWN
+        return NOT_KNOWN, ()
+    known = row.filled.reach.rises or _p_stays_on_side(row.filled, code, times, settings)
+    return (COULD_NOT if known else NOT_KNOWN), ()
 
 
 def _p_stays_on_side(filled: Filled, code: int, times: int, settings: Settings) -> bool:
@@ -185,15 +187,16 @@ def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Differe
     for i, row in enumerate(rows):
         withheld = SCORED in row.codes
         lost = {"not_after_adjustment"} if verdicts.lost_to_adjustment[i] and not withheld else set()
+        code, size = int(verdicts.codes[i]), families[row.family]
+        if_missing, others = (None, ()) if withheld else _if_missing(row, code, size, settings)
         fields = {
             **row.fields,
             **{name: float(column[i]) for name, column in own.numbers().items()},
             "verdict": _verdict(row, verdicts, i),
             "p_adjusted": float(verdicts.p_adjusted[i]),
             "interval": str(own.interval[i]),
-            "if_missing": None
-            if withheld
-            else _if_missing(row, int(verdicts.codes[i]), ahead[i], families[row.family], settings),
+            "if_missing": if_missing,
+            "_verdicts_if_missing": tuple(verdicts.words[other] for other in others),
             "diagnostics": tuple(sorted(row.codes | lost)),
         }
         out.append(difference(**fields))

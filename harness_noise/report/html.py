@@ -197,6 +197,7 @@ def page(
         "result.html",
         title=_title(table),
         headline=_headline(table) if isinstance(table, Comparison) else {},
+        changes=summary.changes_of(table) if isinstance(table, Comparison) else (),
         pictures=figures.opening(table),
         legend=shown_whole.legend,
         heading="Differences" if isinstance(table, Comparison) else "Means",

@@ -82,7 +82,7 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 
 def _remarks(row: Estimate | Difference) -> list[str]:
     """Return a row's caveats as clauses to append to its sentence: missing answers, mismatch, …."""
-    out, missing = [], f"its {counted(row.n_missing, 'missing answer')}"
+    out, missing = [], f"the {counted(row.n_missing, 'missing answer')}"
     if "missing_matters" in row.diagnostics and isinstance(row, Estimate):
         whatever = "was wrong or right" if row.n_missing == 1 else "were all wrong or all right"
         out.append(f"between {fmt.if_missing(row, ' and ')} if {missing} {whatever}")
@@ -94,13 +94,22 @@ def _remarks(row: Estimate | Difference) -> list[str]:
     elif isinstance(row, Difference) and row.if_missing == COULD_NOT:
         out.append(f"{missing} could not change this")
     elif "missing_matters" in row.diagnostics or (isinstance(row, Difference) and row.if_missing):
-        out.append(f"{missing} could change this")
+        reached = verdicts_if_missing(row) if isinstance(row, Difference) else ""
+        out.append(f"{missing} could change this{f' to “{reached}”' if reached else ''}")
     if FIRST_ATTEMPTS.intersection(row.diagnostics):
         stops = "success" if "stopped_on_success" in row.diagnostics else "failure"
         out.append(f"first attempts, because answers were repeated until the first {stops}")
     if (module := explaining(row)) is not None:
         out.append(module.remark(row))
     return [*out, ODD] if "mean_mismatch" in row.diagnostics else out
+
+
+def verdicts_if_missing(row: Difference) -> str:
+    """Return the verdicts that the missing answers could lead to: "new better” or “old better". "" if unknown."""
+    a, b = _names(row)
+    words = {A: f"{a} better", B: f"{b} better"}
+    each = [words.get(verdict) or fmt.scale_of(row).verdict(verdict) for verdict in row._verdicts_if_missing]
+    return "” or “".join(each)
 
 
 def _reported(row: Estimate | Difference, start: str, how: str, interval: str) -> str:

@@ -5,6 +5,7 @@ Every renderer draws these sections and nothing else. JSON and CSV have the comp
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +28,7 @@ from ..results.rows import (
     UNCLUSTERED,
     WEIGHTS,
     Analysis,
+    Change,
     Comparison,
     Difference,
     Estimate,
@@ -59,6 +61,7 @@ from .sentences import (
     sentence,
     shown_rows,
     verdict_lines,
+    verdicts_if_missing,
 )
 
 NAME = 40
@@ -209,7 +212,7 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
     sentences = [*rest.sentences]
     if not brief:
         sentences += combined_notes(table)
-    foot = tuple(line for row in every if row.is_overall for line in changes(row))
+    foot = changes_of(table)
     if len(every) == 1 and every[0].unadjusted:
         foot += tuple(_of_stops().beside_means(every[0]))
     return replace(rest, sections=(*sections, *rest.sections), sentences=tuple(sentences), foot=foot)
@@ -265,7 +268,10 @@ def _first_screen(table: Comparison, row: Difference) -> Summary:
     block = replace(section(title, [row], figures), stacked=True, units="")
     shown = (block, *rest.sections)
     foot = (*(_of_stops().beside_means(row) if row.unadjusted else ()), *changes(row))
-    return replace(rest, sections=shown, foot=foot, codes=_codes_of(row), more=MORE)
+    lead = rest.lead
+    if any(change.name == MISSING for change in row._would_change):  # the foot says it
+        lead = tuple(re.sub("; the [^;]* could change this[^;]*$", ".", line) for line in lead)
+    return replace(rest, sections=shown, lead=lead, foot=foot, codes=_codes_of(row), more=MORE)
 
 
 _MDE = DIFFERENCES["mde"].hint
@@ -276,19 +282,27 @@ def _mean_and_name(row: Difference, mean: float | None, name: str) -> str:
     return f"{fmt.mean_of(row, mean, unit=True)}{f'  {fmt.shorten(name, NAME)}' if name not in ('A', 'B') else ''}"
 
 
-_CHANGES = {
-    MISSING: "missing answers at their bounds",
-    UNADJUSTED: "no adjustment for the other rows",
-    UNCLUSTERED: "no clusters",
-    LARGEST: "leaving out the largest cluster",
-    WEIGHTS: "other weights of the tasks",
-}
+def _change_words(row: Difference, change: Change) -> str:
+    """Return a change that would change a row's verdict in words, with the option that makes it."""
+    what = fmt.shorten(fmt.plain(change.what), NAME).replace("`", "'")
+    return {
+        MISSING: f"the {counted_of(row.n_missing, 'missing answer')} (to “{verdicts_if_missing(row)}”)",
+        UNADJUSTED: "p not adjusted for the other rows (`adjust='none'`)",
+        UNCLUSTERED: "questions taken as unrelated (`cluster='none'`)",
+        LARGEST: f"the largest cluster left out ({what})",
+        WEIGHTS: f"other weights of the tasks (`weights='{what}'`)",
+    }[change.name]
 
 
 def changes(row: Difference) -> list[str]:
     """Return [sentence on what would change a row's verdict], [] if nothing would."""
-    found = [_CHANGES[name] for name in row._would_change]
+    found = [_change_words(row, change) for change in row._would_change]
     return [f"What would change this verdict: {'; '.join(found)}."] if found else []
+
+
+def changes_of(table: Comparison) -> tuple[str, ...]:
+    """Return the sentences on what would change the verdict of the single row, or of the overall row."""
+    return tuple(line for row in table.comparisons for line in changes(row))
 
 
 def lost_to_adjustment(table: Comparison) -> list[str]:

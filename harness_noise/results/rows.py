@@ -43,6 +43,16 @@ LARGEST, WEIGHTS = "largest_cluster", "weights"
 They are: missing answers at their bounds, no adjustment, no clusters, the largest cluster left out, other weights of
 the tasks.
 """
+
+
+class Change(NamedTuple):
+    """A change that would change a verdict."""
+
+    name: str
+    what: str = ""
+    """The largest cluster's label, or the other weights."""
+
+
 COULD, COULD_NOT = "could change the verdict", "could not change the verdict"
 NOT_KNOWN, NO_RANGE = "not known", "not known without a range"
 """Possible effects of missing answers on a verdict."""
@@ -394,8 +404,10 @@ class Difference(_Row):
     """Answers with the same text in A and B, null if none is known to be scored differently."""
     judge_flips: JudgeFlips | None = None
     """The judge's noise between the two runs, null if a judge is not known to score the same text differently."""
-    _would_change: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    _would_change: tuple[Change, ...] = field(default=(), repr=False, compare=False)
     """The changes that would change the verdict, each computed, for screens and pages."""
+    _verdicts_if_missing: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The other verdicts that scores in place of the missing answers lead to, as `if_missing` found them."""
     _data_limit: DataLimit | None = field(default=None, repr=False, compare=False)
     """The upper limit of the data variance at any level, for other designs. It is in no file."""
 

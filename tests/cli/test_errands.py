@@ -86,7 +86,7 @@ def test_a_zero_below_every_grade_is_said_with_what_to_type(tmp_path: Path, caps
         for known in (("--missing", "zero", "--range", "0,10"), ("--range", "1,10")):
             assert "below the lowest" not in said(capsys, *command, *known)[1]
     out, _ = said(capsys, "analyze", files[0], "--range", "1,10", "--details")
-    assert "if its 1 missing answer was wrong or right" in out
+    assert "if the 1 missing answer was wrong or right" in out
 
 
 @pytest.mark.parametrize("row", ["q{i},{x}", "q{i},1", "q{i},0.{g}"])

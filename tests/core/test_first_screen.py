@@ -12,6 +12,8 @@ import pytest
 import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.report import terminal
+from harness_noise.report.html import page
+from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import changes
 
 NUMBER = re.compile(r"(?<![\w.])[−+]?\d[\d,]*(?:\.\d+)?")
@@ -56,7 +58,7 @@ def test_missing_answers_that_could_change_it_are_named_and_others_are_not() -> 
     a[-8:], b[-8:] = np.nan, 1
     row = hn.compare(run("a", a), run("b", b)).rows[0]
     assert row.if_missing == "could change the verdict"
-    assert changes(row) == ["What would change this verdict: missing answers at their bounds."]
+    assert changes(row) == ["What would change this verdict: the 8 missing answers (to “not shown to differ”)."]
 
 
 def test_clusters_and_the_largest_of_them_are_computed() -> None:
@@ -66,14 +68,41 @@ def test_clusters_and_the_largest_of_them_are_computed() -> None:
     row = hn.compare(run("a", a, clusters), run("b", b, clusters)).rows[0]
     alone = hn.compare(run("a", a), run("b", b)).rows[0]
     assert (row.verdict, alone.verdict) == ("not separable", "A better")
-    assert changes(row) == ["What would change this verdict: no clusters."]
+    assert changes(row) == ["What would change this verdict: questions taken as unrelated (`cluster='none'`)."]
     rng = np.random.default_rng(2)
     x, y = (rng.random((2, 240, 1)) < 0.5).astype(float)
     x[:60], y[:60] = 1, 0
     clusters = ["big"] * 60 + [f"c{i // 4}" for i in range(180)]
     row = hn.compare(run("a", x, clusters), run("b", y, clusters), se="cr0").rows[0]
     without = hn.compare(*(run(name, z[60:], clusters[60:]) for name, z in (("a", x), ("b", y))), se="cr0").rows[0]
-    assert ("leaving out the largest cluster" in " ".join(changes(row))) is (row.verdict != without.verdict)
+    assert ("the largest cluster left out (big)" in " ".join(changes(row))) is (row.verdict != without.verdict)
+
+
+def test_what_would_change_it_is_in_the_details_and_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = sides(480, 16, 4)
+    a[-8:], b[-8:] = np.nan, 1
+    table = hn.compare(run("new", a), run("old", b))
+    (line,) = changes(table.rows[0])
+    monkeypatch.setenv("COLUMNS", "120")
+    for details in (False, True):
+        assert line in terminal.text(table, details=details)
+    assert line.replace("'", "&#39;") in page(table)
+    (said,) = terminal.text(table).split("What would")[:1]
+    assert "missing" not in said  # said once on the first screen
+
+
+def test_the_verdicts_that_missing_answers_lead_to_are_named() -> None:
+    a, b = sides(200, 12, 8)
+    a[-8:], b[-20:-8] = np.nan, np.nan
+    row = hn.compare(run("new", a), run("old", b)).rows[0]
+    assert row.verdict == "not separable"
+    a[-8:], b[-20:-8] = 1, 0
+    best = hn.compare(run("new", a), run("old", b)).rows[0]
+    a[-8:], b[-20:-8] = 0, 1
+    worst = hn.compare(run("new", a), run("old", b)).rows[0]
+    reached = [f"{name} better" for name, end in (("old", worst), ("new", best)) if end.verdict != row.verdict]
+    assert reached
+    assert f"the 20 missing answers could change this to “{'” or “'.join(reached)}”" in sentence(row)
 
 
 def test_other_weights_are_computed_of_the_overall_row() -> None:
@@ -90,7 +119,7 @@ def test_other_weights_are_computed_of_the_overall_row() -> None:
     assert by["equal"].is_overall
     differ = by["equal"].verdict != by["size"].verdict
     assert differ
-    assert ("other weights of the tasks" in " ".join(changes(by["equal"]))) is differ
+    assert ("other weights of the tasks (`weights='size'`)" in " ".join(changes(by["equal"]))) is differ
     assert changes(replace(by["equal"], _would_change=())) == []
 
 

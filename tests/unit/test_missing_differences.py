@@ -32,8 +32,8 @@ def test_missing_answers_that_could_turn_the_verdict_are_said() -> None:
     row = hn.estimate_difference(new, old)
     assert row.verdict == "A better"
     assert "missing_matters" in row.diagnostics
-    assert "its 20 missing answers could change this" in verdict_line(row)
-    assert "its 20 missing answers could change this" in sentence(row)
+    assert "the 20 missing answers could change this to “" in verdict_line(row)
+    assert "the 20 missing answers could change this to “" in sentence(row)
     as_wrong = hn.estimate_difference(new, old, missing="zero")
     assert as_wrong.diff == pytest.approx(-0.1)
     assert "missing_matters" not in as_wrong.diagnostics

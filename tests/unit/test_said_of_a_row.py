@@ -88,7 +88,7 @@ class TestHeadlines:
 
 class TestMissing:
     def test_the_first_line_says_whether_they_could_change_the_verdict(self) -> None:
-        for won, said in ((40, "its 8 missing answers could not change this"), (16, "could change this")):
+        for won, said in ((40, "the 8 missing answers could not change this"), (16, "could change this")):
             a, b = flips(480, won, 4)
             a[-8:], b[-8:] = np.nan, 1
             row = hn.compare(*runs(a, b)).rows[0]

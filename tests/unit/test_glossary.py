@@ -192,3 +192,11 @@ def test_pages_do_without_the_glossary(tmp_path: Path, monkeypatch: pytest.Monke
     text = written.read_text(encoding="utf-8")
     assert "How many times clusters inflate the variance" not in text
     assert 'title="standard error of A − B"' in text
+
+
+@pytest.mark.parametrize(
+    ("word", "name"), [("sequential", "sequential test"), ("plain", "plain estimate"), ("boundary", "boundary")]
+)
+def test_the_words_of_a_stopped_run_are_terms(word: str, name: str) -> None:
+    found = hn.what(word)
+    assert (found.term, "look" in found.definition) == (name, True)

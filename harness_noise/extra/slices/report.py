@@ -123,7 +123,9 @@ def sentences(table: Any) -> list[str]:
         out.append(_no_sign(without, what, several=several))
     for said, names in unknown.items():
         out.append(f"{names[0] if len(names) == 1 else f'each of {len(names)} models'} {said}")
-    return [*out, _standing_out(table)] if table.slices else out
+    if table.slices:
+        out.append(_standing_out(table) + _both_true(table, without))
+    return out
 
 
 def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
@@ -149,9 +151,27 @@ def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
     return "none has a p-value"
 
 
+def _tested(table: Any) -> list[EstimateSlice | DifferenceSlice]:
+    return [row for row in table.slices if row.p_adjusted is not None and SCORED not in row.diagnostics]
+
+
+def _both_true(table: Any, without: Sequence[Heterogeneity]) -> str:
+    """Return " Both can be true: …" if a slice has a difference by whose field results are not shown to vary, or ""."""
+    fields = {(fmt.models_of(row), fmt.what_of(row), row.field) for row in without}
+    found = [row for row in _tested(table) if significance_tone(row)]
+    n = sum((fmt.models_of(row), fmt.what_of(row), row.field) in fields for row in found)
+    if not n:
+        return ""
+    if isinstance(table, Comparison):
+        alone = "this slice alone differs from 0" if n == 1 else f"{n} slices, each alone, differ from 0"
+    else:
+        alone = "this slice differs from the rest" if n == 1 else f"{n} slices, each alone, differ from the rest"
+    return f" Both can be true: {alone}; that the slices differ from each other is not shown by the test of all."
+
+
 def _standing_out(table: Any) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
-    tested = [row for row in rows if row.p_adjusted is not None and SCORED not in row.diagnostics]
+    tested = _tested(table)
     significant = sorted(filter(significance_tone, tested), key=lambda row: row.p_adjusted or 0.0)
     if not tested:
         return f"None of {len(rows)} slices could be tested: {untested(rows)}."

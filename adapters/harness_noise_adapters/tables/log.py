@@ -24,9 +24,7 @@ class RowLog:
     """Model, task, metric and scorer."""
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Read the texts, targets and answers of the questions at these indices from the file again.
-
-        Questions with invented names (`name#2`) have none.
+        """Read texts, targets and answers of the questions at these indices, from the file again. Empty if not found.
 
         Questions with invented names (`name#2`) have none.
         """

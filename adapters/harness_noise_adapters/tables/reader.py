@@ -279,7 +279,7 @@ class FileReader:
         values: list[Any],
         causes: IntArray,
     ) -> None:
-        """Convert cells to scores and add these answers to the collection, with causes for missing ones."""
+        """Convert cells to scores and add these answers, with causes for missing ones. Refuse too many odd cells."""
         for number, cause in enumerate(self.causes):
             mine = np.flatnonzero(causes == number)
             if cause.if_empty:

@@ -412,7 +412,7 @@ _SAID_BY_ROWS = frozenset(("only_one_has", "nothing_shared", "left_out", "one_ru
 def against_runs(
     run: Run, base: Run, baselines: Sequence[Run], bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return gate rows for A − B, or A − ratio·B, against the mean of the baselines, and notes."""
+    """Return gate rows for A − B, or A − ratio·B, with the mean of the baselines, and notes. Refuse unfit settings."""
     if len(baselines) > 1:
         _check_several(settings)
     among = among_baselines(baselines)
@@ -459,7 +459,7 @@ def of_pair(
     tested: Mapping[Key, OneSided],
     settings: Settings,
 ) -> list[Candidate]:
-    """Return a gate row for everything that the run or the baseline measured, some not judged.
+    """Return a gate row for all that run or baseline measured, some not judged. Refuse looks of another level.
 
     Args:
         run: the new one.
@@ -773,7 +773,7 @@ def _with_look_interval(
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
-    """Return the gate row for the mean of all rows that can be judged, A − B."""
+    """Return the gate row for the mean of all rows that can be judged, A − B. Refuse none, and mixed metrics."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
     result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
     ((row,), (tested,)) = result.comparisons, result.one_sided
@@ -784,7 +784,7 @@ def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Setti
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, same_questions: bool) -> Candidate:
-    """Return the gate row for the mean of all rows against the mean of their floors.
+    """Return the gate row for the mean of all rows against that of their floors. Refuse none, and mixed metrics.
 
     The floors are of the same questions or not."""
     bars = {c.row.key: c for c in judged if not c.row.reason and not c.beside}
@@ -861,7 +861,7 @@ def _floors_in(floors: Mapping[Key, Floor] | Floor) -> Sequence[Floor]:
 def against_floors(
     run: Run, floors: Mapping[Key, Floor] | Floor, bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return gate rows for a run's means against floors, and notes.
+    """Return gate rows for a run's means against floors, and notes. Refuse a bar outside a metric's range.
 
     Args:
         run: the run.

@@ -196,7 +196,7 @@ def from_pull_request() -> bool:
 
 
 def provenance(folder: object) -> str:
-    """Return where a folder's newest run comes from: "main@abc1234, 3 days old". "" if unknown.
+    """Return where a folder's newest run comes from: "main@abc1234, 3 days old", or "". Refuse a broken file.
 
     Raises:
         InputError: the file cannot be used.

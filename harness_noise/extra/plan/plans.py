@@ -166,7 +166,7 @@ class Asked:
         return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
 
     def at_repeats(self, noise: Noise, v: Variances, K: int) -> PlanAnswer:
-        """Return the plan with K answers per question, as a row of the table of K."""
+        """Return the plan with K answers per question, as a row of the table of K. Refuse what has no plan."""
         x = self.answer(noise, v, K)
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 

@@ -42,7 +42,7 @@ class LinearFit:
 
 
 def dependent_columns(X: FloatArray) -> list[int]:
-    """Return the indexes of the columns of X that are linear combinations of earlier columns."""
+    """Return a list of the indexes of the columns of X that are linear combinations of earlier columns."""
     R = np.linalg.qr(X / np.maximum(np.linalg.norm(X, axis=0), SMALLEST), mode="r")
     left = np.zeros(X.shape[1])
     left[: len(R)] = np.abs(np.diag(R))

@@ -306,7 +306,7 @@ def _answered(part_a: Scores, part_b: Scores) -> int:
 
 
 def _read_looks(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
-    """Read the earlier looks from a file: {(task, metric, scorer): (looks taken, last look)}. {} without a file."""
+    """Read earlier looks of a file: {(task, metric, scorer): (looks, last look)}, {} without. Refuse a broken one."""
     if not memory.exists():
         return {}
     with content_of(memory, "the looks at a run") as content:

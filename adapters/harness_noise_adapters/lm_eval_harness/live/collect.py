@@ -211,7 +211,7 @@ def collect(
     model: str,
     carried: Carried,
 ) -> Collected:
-    """Return all scores of a finished live run as a `Run`, and the raw scores of its tasks.
+    """Return a finished live run's scores as a `Run`, and its tasks' raw scores. Refuse filters of other documents.
 
     Args:
         results: what `evaluate` returned, with samples.

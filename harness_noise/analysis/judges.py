@@ -43,7 +43,7 @@ def with_judge(row: Estimate, part: Scores) -> Estimate:
 
 
 def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | None:
-    """Estimate a judge's noise from equal answers to one question, and from answers that it graded twice."""
+    """Estimate a judge's noise from equal answers to one question, and from double grading. None if there are none."""
     n, K = values.shape
     hashes, codes = np.unique(gradings.texts, return_inverse=True)
     codes = codes.reshape(n, K) + len(hashes) * np.arange(n)[:, None]
@@ -54,7 +54,7 @@ def _noise_of_answers(values: FloatArray, gradings: Gradings) -> JudgeNoise | No
 
 
 def _noise(verdicts: FloatArray, codes: IntArray) -> JudgeNoise | None:
-    """Estimate a judge's noise from (n, K, V) verdicts. Verdicts with equal (n, K) `codes` are on one text."""
+    """Estimate a judge's noise from (n, K, V) verdicts, those of equal (n, K) `codes` on one text. None: no such."""
     return judge_noise(verdicts.ravel(), np.repeat(codes.ravel(), verdicts.shape[2]))
 
 

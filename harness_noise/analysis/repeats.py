@@ -178,7 +178,7 @@ def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
 
 
 def _join_scores(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]) -> tuple[Scores, ...]:
-    """Join the scores of several runs by task, metric and scorer: their repeats become columns side by side."""
+    """Join several runs' scores by task, metric, scorer: repeats side by side. Add to `notes` what some lack."""
     measured = by_what(_distinct(part) for scores in runs for part in scores)
     most = max(map(len, measured.values()), default=0)
     for (task, metric, _), parts in measured.items():
@@ -256,7 +256,7 @@ def _record_table(records: Sequence[Sequence[Any]]) -> AnyArray:
 def _on_all_questions(
     parts: Sequence[OnQuestions], run: Run, notes: list[Note]
 ) -> tuple[dict[str, Any], list[IntArray]]:
-    """Unite runs' questions and clusters: return fields, each run's rows in the union. Refuse runs that share none.
+    """Unite runs' questions: return fields, each run's rows in the union. Add `notes`. Refuse runs that share none.
 
     Raises:
         InputError: a part shares no question with those before it.

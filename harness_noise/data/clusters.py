@@ -185,7 +185,7 @@ def spec_in_words(spec: str | None) -> str | None:
 
 
 def combine_specs(specs: Iterable[UserSpec]) -> UserSpec | None:
-    """Join several `--cluster` SPECs into one, two of one task as crossed `A*B`. Refuse one for all beside others.
+    """Join several `--cluster` SPECs into one, None if empty, two of a task as `A*B`. Refuse one for all with others.
 
     Raises:
         InputError: SPECs for all tasks beside TASK=SPEC.

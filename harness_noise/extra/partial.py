@@ -165,7 +165,7 @@ def plain(y: FloatArray, part: Part, against: FloatArray | None = None) -> FromP
 
 
 def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None = None) -> FromPart | None:
-    """Estimate a benchmark's mean or A − B from a random subset by regression on reference runs, else plainly.
+    """Estimate a mean or A − B from a random subset by regression on references, else plainly. None: too few clusters.
 
     Whether the references gain anything plays no part in it: the smaller of two estimated variances is too small
     (1 point of coverage), and where they gain nothing the regression costs 0 to 4% of the variance.

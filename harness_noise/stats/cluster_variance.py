@@ -94,7 +94,7 @@ def clustered_variance(e: FloatArray, design: Design, estimator: Estimator = "cr
 
 
 def cluster_scores(E: FloatArray, design: Design, estimator: Estimator = "cr2") -> FloatArray | None:
-    """Return (M, G) weighted cluster sums S of M means' residuals, such that SSᵀ is their covariance matrix.
+    """Return (M, G) cluster sums S of M means' residuals: SSᵀ is their covariance. None: too few clusters in a task.
 
     Args:
         E: (M, n) residuals of each, as in `clustered_variance`.

@@ -80,7 +80,7 @@ def pair_title(row: Difference) -> str:
 
 
 def noise(board: BenchmarkResult) -> Picture | None:
-    """Draw the pairs' standard errors against their mean accuracy, with theoretical curves [Wang, figure 1]."""
+    """Draw pairs' standard errors by mean accuracy, with theoretical curves [Wang, figure 1]. None: no close pair."""
     c = board.pairs.columns
     with np.errstate(invalid="ignore"):
         close = np.flatnonzero((np.abs(c["diff"]) < 5 * c["se_total"]) & (c["n_questions"] > 1))
@@ -130,7 +130,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
 
 
 def separation(board: BenchmarkResult) -> Picture | None:
-    """Draw each pair's |A − B| against its share of questions answered differently, with p-value contours."""
+    """Draw each pair's |A − B| by its share of questions that differ, with p contours. None unless scores are 0/1."""
     c = board.pairs.columns
     n = c["n_questions"]
     rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]) & ~board.pairs.withheld)
@@ -163,7 +163,7 @@ _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p
 
 
 def accuracies(board: BenchmarkResult) -> Picture | None:
-    """Draw each pair's higher mean against its lower mean, coloured by p-value."""
+    """Draw each pair's higher mean against its lower mean, coloured by p-value. None if no pair has one."""
     c = board.pairs.columns
     rows = np.flatnonzero(np.isfinite(c["p_value"]) & ~board.pairs.withheld)
     if len(rows) == 0:
@@ -193,7 +193,7 @@ NAMED = 12
 
 
 def heatmap(board: BenchmarkResult) -> Picture | None:
-    """Draw scores as a coloured grid, questions by models, both sorted by mean [Wang, figure 2]."""
+    """Draw scores as a grid, questions by models, both sorted by mean [Wang, figure 2]. None without scores."""
     scores = board.scores
     if min(scores.shape) == 0:
         return None
@@ -242,7 +242,7 @@ def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
 
 
 def difficulty(board: BenchmarkResult) -> Picture | None:
-    """Draw the distribution of question difficulty for groups of models of similar accuracy [Wang, figure 5]."""
+    """Draw question difficulty for groups of similarly accurate models [Wang, figure 5]. None unless 0/1."""
     if board.benchmark.beta_theory is None:
         return None
     from scipy.special import betainc
@@ -319,7 +319,7 @@ def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
 
 
 def means(board: BenchmarkResult, name: str = "") -> Picture | None:
-    """Draw the models' means with their intervals, the best on top. `name` is put before the axis label."""
+    """Draw the models' means with intervals, best on top, `name` before the axis label. None without a mean."""
     rows = [
         Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
         for row, place in _models(board)
@@ -335,7 +335,7 @@ def means(board: BenchmarkResult, name: str = "") -> Picture | None:
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
-    """Draw each model's score against its cost (or another measure), with both intervals."""
+    """Draw each model's score against its cost (or another measure), with both intervals. None without costs."""
     if board.beside is None:
         return None
     cost = {row.model: row for row in board.beside.models if row.mean is not None}
@@ -364,7 +364,7 @@ MATRIX = 24
 
 
 def matrix(board: BenchmarkResult) -> Picture | None:
-    """Draw a grid of all pairs of models: the model to the left is better (+), worse (−) or not shown to differ."""
+    """Draw a grid of all pairs: the model to the left better (+), worse (−), or unclear. None below 3 models."""
     rows = _models(board)[:MATRIX]
     M = len(rows)
     if M < 3:
@@ -405,7 +405,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
-    """Draw the means of training checkpoints by step, each training run as a line with a band."""
+    """Draw means of training checkpoints by step, each run a line with a band. None if no run has two."""
     series = [rows for _, rows in checkpoints(arena, board.key)]
     every = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     drawn = [rows for rows in every if rows]

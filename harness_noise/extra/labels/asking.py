@@ -24,7 +24,7 @@ class AskedCorrection:
 
     @property
     def scorer(self) -> str | None:
-        """The name of the scorer whose scores are labels."""
+        """The name of the scorer whose scores are labels, None if the user named none."""
         name: str | None = self.given.get("labels_scorer")
         return name
 

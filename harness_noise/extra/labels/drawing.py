@@ -179,7 +179,7 @@ def _number_or_name(name: str) -> int | str:
 
 
 def _tasks(runs: Sequence[Run], notes: list[Note]) -> list[_Joint]:
-    """Return the tasks that all runs have, restricted to questions that all have answered."""
+    """Return the tasks that all runs have, cut to questions that all have answered. Add to `notes` what is left out."""
     each = [{part.task: part for part in reversed(run.scores)} for run in runs]
     shared = [task for task in dict.fromkeys(part.task for part in runs[0].scores) if all(task in x for x in each)]
     left = {task for x in each for task in x} - set(shared)

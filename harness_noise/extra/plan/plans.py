@@ -143,7 +143,7 @@ class Asked:
 
     @property
     def cost_judge(self) -> float | None:
-        """Cost of one call of a judge model, as the user gives it."""
+        """Cost of one call of a judge model, as the user gives it. None if it is not given."""
         return (self.costs or {}).get("judge")
 
     @property

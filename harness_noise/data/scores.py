@@ -230,6 +230,14 @@ class Scores(OnQuestions):
         return holes if int(holes.sum()) == self.n_missing - self.n_zero else None
 
     @property
+    def lacks_zero(self) -> bool:
+        """True if 0 is not the lowest score: the range begins elsewhere, or the scores seen look like grades (1–10)."""
+        if self.bounds is not None and np.isfinite(self.bounds[0]):
+            return self.bounds[0] != 0
+        seen = self.values[np.isfinite(self.values)]
+        return bool(seen.size and seen.min() > 0 and seen.max() > 1)
+
+    @property
     def was_asked(self) -> BoolArray:
         """(n, K) True for answers that were asked for.
 

@@ -296,12 +296,17 @@ def with_causes(run: Run, missing: str) -> Run:
             kept = {0: "left out", part.n_missing: "counted as wrong"}
             done = kept.get(part.n_zero, f"left out but for {part.n_zero:,}, which count as wrong")
             text = f"{_lacking(part.n_missing)} no score ({each}) and {are(part.n_missing)} {done}"
-            text += "" if part.n_zero else "; `missing='CAUSE=zero'` counts those of a cause as wrong"
+            text += (
+                "" if part.n_zero or part.lacks_zero else "; `missing='CAUSE=zero'` counts those of a cause as wrong"
+            )
             notes.append(Note("missing", text).of(part.task))
         if explained < part.n_missing and "=" in missing:
+            does = "`missing='zero'` counts them as wrong"
+            if part.lacks_zero:
+                does = "`range=(LOW, HIGH)` shows what they could change"
             text = (
                 f"{_lacking(part.n_missing - explained)} no score and the run does not say why: `missing` with a "
-                "cause does not change them, `missing='zero'` counts them as wrong"
+                f"cause does not change them, {does}"
             )
             notes.append(Note("missing_without_cause", text).of(part.task))
     there = list(dict.fromkeys(cause for part in run.scores for cause in part.missing))

@@ -165,6 +165,8 @@ class Marks:
     def __init__(self) -> None:
         self._clustered: dict[str, set[bool]] = {}
         """Code → whether the rows that have it count clusters."""
+        self._right_or_wrong: dict[str, set[bool]] = {}
+        """Code → whether the rows of questions that have it have scores that are right or wrong."""
 
     def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
         """Return the letters (a, b, …) that stand for a row's diagnostic codes, assigned on first use.
@@ -183,6 +185,8 @@ class Marks:
         return Column("", self._letters_of, "letters refer to the diagnostics below", text=True, optional=True)
 
     def _letters_of(self, row: Any) -> str:
+        for code in fmt.shown_codes(row) if hasattr(row, "_zero_one") else ():
+            self._right_or_wrong.setdefault(code, set()).add(bool(row._zero_one))
         return self(fmt.shown_codes(row), row.cluster is not None if hasattr(row, "cluster") else None)
 
     def legend(self) -> tuple[Explanation, ...]:
@@ -194,8 +198,9 @@ class Marks:
         out = []
         for i, (code, kinds) in enumerate(self._clustered.items()):
             clustered = next(iter(kinds)) if len(kinds) == 1 else None
-            text = explained(code, clustered, labelled=labelled)
-            out.append(Explanation(_letter(i), code, text, meaning_of(code, clustered)))
+            graded = self._right_or_wrong.get(code) == {False}
+            text = explained(code, clustered, labelled=labelled, graded=graded)
+            out.append(Explanation(_letter(i), code, text, meaning_of(code, clustered, graded=graded)))
         return tuple(out)
 
 

@@ -34,6 +34,8 @@ class Diagnostic:
     """Advice where questions come in no clusters, if that is another."""
     with_labels: str = ""
     """Advice where human labels correct the row, if that is another."""
+    of_grades: tuple[str, str] | None = None
+    """(Meaning, advice) where scores are not right or wrong, if they are others."""
     page: str = ""
     """The meaning at length, in Markdown, for docs/diagnostics.md."""
 
@@ -412,6 +414,12 @@ _ALL = (
         "error",
         "If the run was cancelled, ask the rest. Else find out why answers are missing (time-outs are often hard "
         "questions). `missing='zero'` counts them as wrong.",
+        of_grades=(
+            "counting all missing answers at the lowest score of the range, or all at the highest, moves the mean by "
+            "more than a third of its standard error",
+            "If the run was cancelled, ask the rest. Else find out why answers are missing (time-outs are often hard "
+            "questions).",
+        ),
         page=(
             "Answers are missing. `mean_if_missing_wrong` and `mean_if_missing_right` differ by more than a third of "
             "the standard error, so which answers are missing may decide the result (see [one "
@@ -670,7 +678,7 @@ UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_onl
 """Codes of what leaves data and prediction noise unsplit."""
 
 
-def meaning_of(code: str, clustered: bool | None = None) -> str:
+def meaning_of(code: str, clustered: bool | None = None, *, graded: bool = False) -> str:
     """Return what a warning code means, as a sentence, "" for an unknown code.
 
     Parameters
@@ -679,12 +687,18 @@ def meaning_of(code: str, clustered: bool | None = None) -> str:
         A code.
     clustered
         True if the rows that have it count clusters. None: some do, or it is unknown.
+    graded
+        True if the rows that have it have scores that are not right or wrong.
     """
     units = "questions or clusters" if clustered is None else "clusters" if clustered else "questions"
-    return f"{DIAGNOSTICS[code].meaning.format(units=units)}." if code in DIAGNOSTICS else ""
+    if code not in DIAGNOSTICS:
+        return ""
+    item = DIAGNOSTICS[code]
+    meaning = item.of_grades[0] if graded and item.of_grades else item.meaning
+    return f"{meaning.format(units=units)}."
 
 
-def explained(code: str, clustered: bool | None = None, *, labelled: bool = False) -> str:
+def explained(code: str, clustered: bool | None = None, *, labelled: bool = False, graded: bool = False) -> str:
     """Return what a warning code means and what to do about it, as two sentences, "" for an unknown code.
 
     Parameters
@@ -695,10 +709,13 @@ def explained(code: str, clustered: bool | None = None, *, labelled: bool = Fals
         True if the rows that have it count clusters. None: some do, or it is unknown.
     labelled
         True if human labels correct the rows that have it.
+    graded
+        True if the rows that have it have scores that are not right or wrong.
     """
     if code not in DIAGNOSTICS:
         return ""
     item = DIAGNOSTICS[code]
     do = item.without_clusters if item.without_clusters and clustered is False else item.to_do
     do = item.with_labels if labelled and item.with_labels else do
-    return f"{meaning_of(code, clustered)} What to do: {do[0].lower()}{do[1:]}"
+    do = item.of_grades[1] if graded and item.of_grades else do
+    return f"{meaning_of(code, clustered, graded=graded)} What to do: {do[0].lower()}{do[1:]}"

@@ -56,6 +56,24 @@ def test_the_note_has_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "--missing zero counts them as wrong" in " ".join(shown.out.split())
 
 
+@pytest.mark.parametrize("typed", [[], ["--range", "1,10"], ["--missing", "limit=zero"]])
+def test_of_grades_no_advice_names_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: list[str]) -> None:
+    paths = []
+    for name, shift in (("new", 1), ("old", 0)):
+        rows = [f"q{i},{'' if i % 7 == shift else 1 + (3 * i + shift * (i % 4)) % 10}" for i in range(60)]
+        (tmp_path / f"{name}.csv").write_text("question,score\n" + "\n".join(rows) + "\n")
+        paths.append(str(tmp_path / f"{name}.csv"))
+    assert main(["compare", *paths, "--details", *typed]) == 0
+    shown = capsys.readouterr()
+    said = " ".join((shown.out + shown.err).split())
+    assert "--missing zero" not in said
+    assert "as wrong" not in said
+    if "--range" in typed:
+        assert "counting all missing answers at the lowest score of the range" in said
+    else:
+        assert "--range LOW,HIGH shows what they could change" in said
+
+
 def test_a_few_missing_answers_of_many_do_not_matter() -> None:
     rng = np.random.default_rng(1)
     a, b = ((rng.random((500, 5)) < p).astype(float) for p in (0.6, 0.5))

@@ -200,3 +200,20 @@ def test_pages_do_without_the_glossary(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_words_of_a_stopped_run_are_terms(word: str, name: str) -> None:
     found = hn.what(word)
     assert (found.term, "look" in found.definition) == (name, True)
+
+
+def test_names_in_the_results_of_lm_eval_are_known() -> None:
+    for name in ("acc_avg_ci_low_stderr", "exact_match_avg_ci_high_stderr,strict-match"):
+        said = hn.what(name).definition
+        assert "end of the confidence interval" in said
+        assert "not a standard error" in said
+        assert "ends in _stderr" in said
+    for name, term in (
+        ("acc_norm_total_stderr,none", "SE (1 answer)"),
+        ("acc_data_stderr", "data noise"),
+        ("acc_data_upper_stderr", "data noise"),
+        ("acc_prediction_stderr", "prediction noise"),
+        ("acc_avg_clustered_stderr", "standard error"),
+        ("acc_avg_stderr", "standard error"),
+    ):
+        assert hn.what(name).term == term, name

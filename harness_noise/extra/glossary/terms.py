@@ -76,11 +76,18 @@ def find(word: str) -> Term | None:
     return Term(name=word, says=says, page="diagnostics", fields=("diagnostics",))
 
 
-_GENERAL = ((r"\d+(\.\d+)?%", "95%"), (r"^K = \d+$", "K = …"), (r"^pass[@^]\d+$", "pass@k"))
+_LM_EVAL = r"(?:avg_|avg_clustered_|avg_ci_low_|avg_ci_high_|total_|data_|data_upper_|prediction_)stderr"
+"""How the names end that lm-eval's results have of a metric."""
+_GENERAL = (
+    (rf"^\w+?_({_LM_EVAL})(,.*)?$", r"\1"),
+    (r"\d+(\.\d+)?%", "95%"),
+    (r"^K = \d+$", "K = …"),
+    (r"^pass[@^]\d+$", "pass@k"),
+)
 
 
 def _general(label: str) -> str:
-    """Return a column label with the numbers in it replaced by general words, to look it up."""
+    """Return a column label without its numbers, or a name in lm-eval's results without its metric, to look it up."""
     for pattern, general in _GENERAL:
         label = re.sub(pattern, general, label)
     return label

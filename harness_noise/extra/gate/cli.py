@@ -58,7 +58,11 @@ CODES = {"pass": 0, "fail": 1, "cannot judge": 2}
 @options.to_show(
     options.value("--store", "DIR", "Keep what a gate needs of this run in DIR, if it passes. The last six runs stay."),
     options.target("--junit", "FILE", "Write JUnit's XML."),
-    options.target("--github", "FILE", "Write this gate as a GitHub workflow, such as .github/workflows/gate.yml."),
+    options.target(
+        "--github",
+        "FILE",
+        "Write this gate as a GitHub workflow, such as .github/workflows/gate.yml. Nothing is judged.",
+    ),
     options.target("--verdict", "FILE", "Write the verdict as JSON, next to what is printed."),
     *options.PRINTING,
 )
@@ -76,6 +80,8 @@ def command(run: str, **choices: Any) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_text(file, workflow(click.get_current_context()))
         options.wrote([file], choices)
+        if not choices["quiet"]:
+            options.hints(["nothing was judged. Leave --github out for the verdict"])
         return 0
     page, verdict = choices.pop("junit"), choices.pop("verdict")
     result = options.answer(gate, choices, run)

@@ -1035,7 +1035,7 @@ def _limit(c: Candidate, rule: Rule) -> float | None:
 
 def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
     """Return fields on power: the loss that is detected with 80% power, or the questions needed to pass."""
-    se, df, n = c.row.se, c.row.df, c.row.n_questions
+    se, df = c.row.se, c.row.df
     if not se or df is None:
         return {}
     out: dict[str, Any] = {}
@@ -1044,10 +1044,26 @@ def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
         sees = float(noncentrality(2 * alpha, 0.8, df)) * se + c.slack
         out["sees"] = sees if sees <= c.width else None
     elif c.slack > 0:
-        allowed = (c.slack / float(noncentrality(2 * alpha, 0.8, df))) ** 2 - c.fixed
-        out["n_needed"] = math.ceil(n * (se * se - c.fixed) / allowed) if allowed > 0 else None
-        out["never"] = allowed <= 0
+        out["n_needed"] = _needed(c, alpha, se, df)
+        out["never"] = out["n_needed"] is None
     return out
+
+
+def _needed(c: Candidate, alpha: float, se: float, df: float) -> int | None:
+    """Return the questions that exclude the loss with 80% power if nothing is lost. None: no number does.
+
+    Degrees of freedom grow with the questions, as in a plan.
+    """
+    n = c.row.n_questions
+    needed, before = math.inf, 0.0
+    while needed != before:
+        before = needed
+        allowed = (c.slack / float(noncentrality(2 * alpha, 0.8, df * before / n))) ** 2 - c.fixed
+        if allowed <= 0 and math.isinf(before):
+            return None
+        more = 2 * before if allowed <= 0 else float(math.ceil(n * (se * se - c.fixed) / allowed))
+        needed = more if math.isinf(before) else max(more, before)
+    return int(needed)
 
 
 def family(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -12,6 +12,10 @@ from ...report.columns import TASK, Column, Marks, Section, Summary, section
 from .results import CANNOT, FAIL, Gate, GateRow
 
 VERDICTS = {True: "pass", False: "FAIL", None: "cannot judge"}
+_P_IS = {
+    "regression": "how often an estimate is this low by chance, if the loss is just what is allowed",
+    "no-loss": "how often an estimate is this high by chance, if the loss is just what is not allowed",
+}
 TONES = {True: "good", False: "bad", None: "unsure"}
 
 
@@ -33,10 +37,12 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
         Column("quantity", lambda row: row.quantity, "what is compared with what is required", text=True),
         Column("estimate", "estimate", "the quantity as it was measured"),
         Column("required", "threshold", "what the quantity must reach: A − B at least −M for a margin M"),
-        Column("limit", _limit, "the end of the quantity's interval that the rule reads", rank=1),
+        Column("limit", _limit, "the end of the quantity's interval, not adjusted for the other rows", rank=1),
         Column("SE", "se", rank=3),
-        Column("p", lambda row: fmt.p_text(row.p_value), how, rank=2),
-        Column("p adj.", lambda row: _adjusted(gate, row), "over all rows", optional=True),
+        Column("p", lambda row: fmt.p_text(row.p_value), _P_IS[gate.rule], rank=2),
+        Column(
+            "p adj.", lambda row: _adjusted(gate, row), "p adjusted for all rows: the verdict reads it", optional=True
+        ),
         Column("n", lambda row: f"{row.n_questions:,}" if row.n_questions else fmt.MISSING, "questions", rank=1),
         Column("detects", "sees", "a loss here is shown with 80% power", optional=True),
         Column(
@@ -162,9 +168,12 @@ def _worth(judged: list[GateRow]) -> str:
 
 
 def _undecided(row: GateRow) -> str:
-    needed = (
-        "" if row.n_needed is None else f": {counted(row.n_needed, 'question')} would exclude it, if nothing is lost"
-    )
+    needed = ""
+    if row.n_needed is not None and row.n_needed > row.n_questions:
+        needed = f": {counted(row.n_needed, 'question')} would exclude it, if nothing is lost"
+    elif row.n_needed is not None:
+        needed = f". If nothing were lost, {counted(row.n_needed, 'question')} would exclude it in 80% of cases"
+        needed += f", and there are {row.n_questions:,}"
     if row.never:
         needed = (
             ". No number of questions would exclude it: the noise of what it is held against is too large by itself"

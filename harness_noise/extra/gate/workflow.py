@@ -24,6 +24,8 @@ _COMMENTS = {
     "baseline-artifact": "   # the newest one of the base branch",
 }
 """Input of the action → a comment on where its value comes from."""
+_OF_VERDICT = ("verdict", "output", "store")
+"""Options that name a file or folder for a verdict, which is not made here."""
 _AGAINST = {
     "baseline": "compares every pull request with the run `baseline` of its own checkout",
     "baseline-artifact": "compares every pull request with the newest evaluation of its base",
@@ -67,6 +69,10 @@ def workflow(context: click.Context) -> str:
     Raises:
         InputError: what the action does not take, or what GitHub would take for an expression.
     """
+    if lost := [name for name in _OF_VERDICT if context.params[name] is not None]:
+        raise InputError(
+            f"`github` writes a workflow and judges nothing: leave `{lost[0]}` out, or ask for it without `github`"
+        )
     values, arguments = dict[str, str](), list[str]()
     for param in context.command.params:
         name, given = str(param.name), context.params[str(param.name)]

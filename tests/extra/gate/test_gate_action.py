@@ -179,6 +179,14 @@ def test_a_workflow_without_a_baseline_takes_the_artifact_that_it_uploads(
     text = Path("w.yml").read_text()
     assert "baseline" not in text.partition("jobs:")[2]
     assert text.splitlines()[0].endswith("The gate holds every pull request to the bar that was typed.")
+    capsys.readouterr()
+    assert main(["gate", "results", "--floor", "0.5", "--github", "w.yml"]) == 0
+    assert "nothing was judged" in capsys.readouterr().err
+    for lost in ("--verdict", "--store", "-o"):
+        Path("w.yml").unlink(missing_ok=True)
+        assert main(["gate", "results", "--floor", "0.5", "--github", "w.yml", lost, "lost"]) == 2
+        assert not Path("w.yml").exists()
+        assert "judges nothing" in capsys.readouterr().err
     for wrong in (["gate", "/data/results"], ["gate", "a", "--task", "${{ secrets.X }}"]):
         assert main([*wrong, "--github", "w.yml"]) == 2
         assert "--github" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -1053,3 +1054,30 @@ def test_a_no_loss_pass_with_few_flips_says_how_often_its_limit_errs() -> None:
     result = hn.gate(*runs, rule="no-loss", margin=0.05)
     assert result.passed
     assert "Few questions decide: this limit errs in about 4% of cases" in result.sentence
+
+
+def zero_one(n: int, share: float, seed: int) -> pd.DataFrame:
+    right = np.random.default_rng(seed).random(n) < share
+    return pd.DataFrame({"question": range(n), "score": right.astype(int)})
+
+
+@pytest.mark.parametrize(("n", "margin"), [(60, 0.01), (400, 0.02), (40, 0.2)])
+def test_questions_that_are_needed_are_those_of_a_plan(n: int, margin: float) -> None:
+    """The degrees of freedom grow with the questions: those of 60 questions made 27,958 of 27,052."""
+    a, b = zero_one(n, 0.55, 1), zero_one(n, 0.65, 2)
+    (row,) = hn.gate(a, against=b, margin=margin, rule="no-loss").rows
+    assert row.se is not None
+    planned = hn.plan(effect=margin, omega2=row.se**2 * n, sigma2=0).to_dict()["plan"]
+    assert row.n_needed == pytest.approx(planned["n_questions"], abs=1)
+
+
+def test_needing_fewer_questions_than_there_are_is_said_as_such() -> None:
+    old = zero_one(400, 0.5, 1)
+    lost = old.assign(score=old["score"] * zero_one(400, 0.9, 2)["score"])
+    gate = hn.gate(lost, against=old, margin=0.06, rule="no-loss")
+    (row,) = gate.rows
+    assert row.passed is None
+    assert row.n_needed is not None
+    assert row.n_needed <= 400
+    assert f"If nothing were lost, {row.n_needed} questions would exclude it" in gate.sentence
+    assert gate.sentence.count("and there are 400") == 1

@@ -175,10 +175,10 @@ def _only_excluded(board: BenchmarkResult) -> str:
     only = _short(model.model for m, model in enumerate(board.models) if model.among_best is False and m not in worse)
     if not only or not board.benchmark.best:
         return ""
-    are = "is" if len(only) == 1 else "are"
+    are, than = ("is", only[0]) if len(only) == 1 else ("are", "each of them")
     return (
-        "This test is one-sided, for the best alone. In the two-sided comparison of all pairs, "
-        f"{some_of(only, 4)} {are} not shown to be worse than any model"
+        f"{some_of(only, 4)} {are} excluded by a one-sided test against all rivals. Which single model is better than "
+        f"{than} is not shown: the two-sided tests of all pairs are stricter"
     )
 
 

@@ -83,8 +83,8 @@ def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdict
     assert found.benchmark.best == ("a",)
     assert found.pairs.find("a", "b").verdict == "not separable"
     assert sentences(found)[0] == (
-        "a is the best of 4 models (95%). This test is one-sided, for the best alone. In the two-sided comparison "
-        "of all pairs, b is not shown to be worse than any model."
+        "a is the best of 4 models (95%). b is excluded by a one-sided test against all rivals. Which single model is "
+        "better than b is not shown: the two-sided tests of all pairs are stricter."
     )
     assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))
 

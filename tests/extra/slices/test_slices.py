@@ -320,3 +320,25 @@ def test_quarters_of_a_large_number_do_not_overlap():
 def test_versions_that_are_one_number_are_not_one_slice():
     assert by_value(["1.1", "1.10", "1.2"] * 10) == dict.fromkeys(["1.1", "1.10", "1.2"], 10)
     assert by_value(["3", 3.0, "4", 4.0] * 10) == {"3": 20, "4": 20}
+
+
+def two_runs_of_topics(unequal):
+    """Two runs of four topics, one of which has a difference: far above that of the others, or little above it."""
+    rng = np.random.default_rng(0)
+    topics = np.repeat(["art", "geo", "law", "zoo"], 12)
+    noise = rng.normal(0, 1.6, 48)
+    noise -= np.array([noise[topics == topic].mean() for topic in topics])
+    shift = np.where(topics == "law", 6.0 if unequal else 1.5, 0.4)
+    b = rng.normal(5, 1, 48)
+    fields = {"topic": topics.tolist()}
+    return run_of(b + noise + shift, fields, "a"), run_of(b, fields, "b")
+
+
+@pytest.mark.parametrize(("unequal", "said"), [(False, True), (True, False)])
+def test_one_slice_and_all_slices_may_differ_in_verdict(unequal, said):
+    found = hn.compare(*two_runs_of_topics(unequal), by=["topic"])
+    (test,) = found.heterogeneity
+    assert [row.slice for row in found.slices if row.p_adjusted < 0.05] == ["law"]
+    assert (test.p_adjusted > 0.05) is said
+    words = "Both can be true: this slice alone differs from 0; that the slices differ from each other is not shown"
+    assert (words in " ".join(str(found).split())) is said

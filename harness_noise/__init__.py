@@ -127,4 +127,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from .extras import found
+
+    return sorted({*__all__, *(name for extra in found().values() for name in extra.functions)})

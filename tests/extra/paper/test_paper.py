@@ -197,3 +197,9 @@ def test_files_of_others_are_not_overwritten(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "of a paper").mkdir()
     for result in (hn.compare(A, B), hn.compare(B, A)):
         hn.write_paper(result, tmp_path / "of a paper")
+
+
+def test_python_lists_the_functions_of_extras_too() -> None:
+    listed = dir(hn)
+    assert {"write_paper", "write_html", "what", "totals"} <= set(listed)
+    assert [name for name in listed if not hasattr(hn, name)] == []

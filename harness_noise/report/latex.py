@@ -73,6 +73,7 @@ def render(table: Result, *, details: bool = False) -> str:
     hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()
     hidden |= set(map(sentence, rows))
     notes += [for_paper.get(line, line) for line in summary.sentences if line not in hidden]
+    notes += [f"{sample}."] if (sample := getattr(table, "sample", "")) else []
     parts = [r"% needs \usepackage{booktabs}"]
     notes = [*(only_words(table) if rows else summary.lead), *notes]
     sections = [section for section in summary.sections if details or not section.detail]

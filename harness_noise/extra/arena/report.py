@@ -626,21 +626,23 @@ def paper_lines(table: Arena) -> list[str]:
     weights = [fmt.weights_line(table.models, choice=choice) for choice in (True, False)]
     for_paper = dict(zip(*weights, strict=True))
     lines = dict.fromkeys([*said.lead, *(for_paper.get(line, line) for line in asked.sentences)])
+    lines |= {f"{table.sample}.": None} if table.sample else {}
     return [*lines, *(slice_sentences(table) if len(table.boards) <= BOARDS else [])]
 
 
 def methods(arena: Arena, adjustment: tuple[str, tuple[str, ...]] | None) -> list[tuple[str, tuple[str, ...]]]:
     """Return (sentence, cited works) on how the best models and the ranks were determined, for a paper."""
     level = fmt.percent(arena.settings["level"])
-    out: list[tuple[str, tuple[str, ...]]] = [
+    out: list[tuple[str, tuple[str, ...]]] = [(f"The sample: {arena.sample}", ())] if arena.sample else []
+    out += [
         (
             f"★ marks the models that are not significantly worse than the best ({level}), by one-sided paired tests "
             "that are adjusted for the number of rivals",
             ("Hsu",),
         )
     ]
-    if adjustment and any(len(board.pairs) > 1 for board in arena.boards):
+    if adjustment and any(map(_only_excluded, arena.boards)):
         out.append((f"p-values of pairs are adjusted within each benchmark by {adjustment[0]}", adjustment[1]))
-    if any(model.rank_low is not None for model in arena.models):
+    if any(model.in_top is not None for model in arena.models):
         out.append((f"Sets of ranks hold all true ranks together with {level} confidence", ("Mogstad",)))
     return out

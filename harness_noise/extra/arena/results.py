@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ...data.notes import Note
 from ...data.scores import Measured
+from ...errors import counted, some_of
 from ...results.diagnostics import NOT_ASKED, SCORED
 from ...results.forms import Document, finite, shown_fields
 from ...results.rows import SCORED_DIFFERENTLY, Difference, Estimate, difference
@@ -446,6 +447,21 @@ class Arena(Document):
     def weighted(self) -> tuple[Model, ...]:
         """Rows of the models, from which the notes of a table take the task weights that they name."""
         return self.models
+
+    @property
+    def sample(self) -> str:
+        """The models, benchmarks, questions and answers in words, for a paper. "" without questions."""
+        boards = [board for board in self.boards if not board.is_overall and board.benchmark.n_questions]
+        if not boards:
+            return ""
+        several = len(boards) > 1
+        each = [f"{board.key[0]} {board.benchmark.n_questions:,}" for board in boards]
+        asked = f"{counted(len(boards), 'benchmark')} (questions: {some_of(each, 12)})" if several else ""
+        asked = asked or counted(boards[0].benchmark.n_questions, "question")
+        most = sorted({model.repeats_max for board in boards for model in board.models if model.repeats_max})
+        answers = "" if not most else f", {'one answer' if most == [1] else f'up to {most[-1]} answers'} each"
+        models = len({(model.model, model.run) for board in boards for model in board.models})
+        return f"{counted(models, 'model')} on {asked}{answers}"
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:

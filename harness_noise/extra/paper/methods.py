@@ -9,6 +9,7 @@ from ..._version import __version__
 from ...choices import ESTIMATORS, INTERVALS, REFERENCE, TESTS, Register
 from ...errors import some_of
 from ...report import fmt
+from ...report.sentences import sample_words
 from ...results.forms import Document, rendered, renderers_of
 from ...results.rows import Analysis, Comparison, Difference, Estimate
 
@@ -101,8 +102,10 @@ def _method_sentences(result: Document, rows: Rows) -> Iterator[Sentence]:
     else:
         yield "We report the mean score of each model on each benchmark", ()
     yield from _errors(settings.get("se", ""), tested)
-    yield from _intervals(rows)
+    if isinstance(result, (Analysis, Comparison)):  # the table of an arena has no intervals
+        yield from _intervals(rows)
     yield from _tests(result, compared)
+    yield from _samples(result, rows)
     if any(row.weights == "equal" for row in rows):
         yield "The overall row gives every task the same weight, and a group counts as one task", ()
     if any(row.weights == "size" for row in rows):
@@ -117,6 +120,16 @@ def _method_sentences(result: Document, rows: Rows) -> Iterator[Sentence]:
         yield f"Only questions with {fmt.plain(' and '.join(settings['only']))} are used", ()
     if settings.get("chance") is not None:
         yield "Scores are corrected for guessing, (x − C)/(1 − C)", ()
+
+
+def _samples(result: Document, rows: Rows) -> Iterator[Sentence]:
+    """Yield a sentence on the numbers of questions, clusters and answers. An arena says it itself."""
+    asked = [row for row in rows if row.n_questions and not row.is_overall]
+    if not asked or not isinstance(result, (Analysis, Comparison)):
+        return
+    each = list(dict.fromkeys((fmt.plain(fmt.what_of(row)), sample_words(row)) for row in asked))
+    said = [words if len(each) == 1 else f"{what} {words}" for what, words in each]
+    yield f"The sample: {some_of(said, 12, '; ')}", ()
 
 
 def _errors(se: str, rows: Rows) -> Iterator[Sentence]:

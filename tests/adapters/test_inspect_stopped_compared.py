@@ -55,7 +55,15 @@ def test_it_is_said_why_a_minus_b_is_not_the_difference_of_the_means(
         assert main(["compare", str(a), str(b), *(["--details"] if details else [])]) == 0
         said = " ".join(capsys.readouterr().out.split())
         plain = fmt.shown(row, row.unadjusted.diff, mean=False, unit=True)
-        assert f"A and B are the means of all answers, with a difference of {plain}. A − B counts" in said
+        if b is in_round_2.b:  # all questions were asked once
+            assert f"A and B are the means of all answers, with a difference of {plain}. A − B counts" in said
+            continue
+        other = "B" if a is logs.a else "A"
+        used = f"uses the answers of {{}} to all {N} questions where they predict"
+        name = row.model_b if other == "B" else row.model_a
+        assert f"means of the {row.n_questions} questions that both answered, with a difference of {plain}." in said
+        assert used.format(other) in said
+        assert used.format(name) in found.sentence
     assert "means of all answers" not in str(hn.compare(logs.a, logs.other))
 
 

@@ -9,6 +9,7 @@ from ...errors import counted
 from ...report import fmt
 from ...report.columns import Column, Section, TextColumn, section
 from ...report.parts import seed_words
+from ...report.sentences import answers_used
 from ...results.rows import CANNOT, NOT_DECIDED
 
 if TYPE_CHECKING:
@@ -68,6 +69,11 @@ def beside_means(row: Difference) -> list[str]:
     if row.unadjusted is None or row.diff == row.unadjusted.diff:
         return []
     plain = fmt.shown(row, row.unadjusted.diff, mean=False, unit=True)
+    if used := answers_used(row, "A", "B"):
+        return [
+            f"A and B are the means of the {counted(row.n_questions, 'question')} that both answered, with a "
+            f"difference of {plain}. A − B is not that difference: it is {used}, and allows for the looks."
+        ]
     return [
         f"A and B are the means of all answers, with a difference of {plain}. A − B counts the answers on which the "
         "run stopped, and allows for the looks."

@@ -437,6 +437,9 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
         if n
         else f"labels of all {judged:,} judged questions are not enough"
     )
+    if n and noise.upper is not None:
+        likely = planning.labels_needed(noise.variances.at(goal.repeats or 1), r2, judged, noise.units, enough)
+        need += f", or {likely:,} if the pilot shows its true noise: the plan takes its upper {goal.assured:.0%} limit"
     text = f"{aim}, {need} (the judge predicts R² = {r2:.2g} of the labels). "
     text += f"Without a judge, people label {counted(result.n_questions, 'question')}."
     return replace(result, labels=labels, notes=(*result.notes, Note("plan_of_labels", text)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,15 @@ def test_the_command_says_it(pilot: tuple[Path, Path, Path], capsys: pytest.Capt
     assert main(["label", str(a), "--plan", "--labels", str(labels), "--target-se", "3pt"]) == 0
     out = capsys.readouterr().out
     found = planned(runs=a, labels=labels, target_se=0.03)
-    assert f"people label {found.n_labels} of the 600 judged" in " ".join(out.split())
+    said = " ".join(out.split())
+    assert f"people label {found.n_labels} of the 600 judged" in said
+    likely = re.search(r"or (\d+) if the pilot shows its true noise: the plan takes its upper 80% limit", said)
+    assert likely is not None
+    # the limit of 50% is the median of χ²/df: a little above the estimate
+    assert int(likely[1]) == pytest.approx(
+        planned(runs=a, labels=labels, target_se=0.03, assurance=0.5).n_labels, abs=2
+    )
+    assert int(likely[1]) < found.n_labels
     assert (
         main(
             [

@@ -76,6 +76,8 @@ def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
     assert len(looks(warned)) == found["look"]
     assert any(f"look {found['look']} of 20, {found['n_asked']} of {N} questions" in text for text in warned())
     assert looks(warned)[0].startswith(f"look 1 of 20, 7 of {N} questions, A − B ")
+    assert looks(warned)[0].endswith(" (no problem)")
+    assert not looks(warned)[-1].endswith(" (no problem)")
     asked = answers(log)
     assert found["n_asked"] <= len(asked) < N
     assert {f"q{i}" for i in order[: found["n_asked"]]} <= {key for key, _ in asked}

@@ -283,7 +283,7 @@ class Stopper:
         seed = order.seed if order.seed is not None else self.order_seed
         self.taken = self.asking.rule.look(replace(order, seed=seed), self.taken, observed)
         self._wake_waiting()
-        self._say(self.taken.message)
+        self._say(self.taken.message if self.taken.decision else f"{self.taken.message} (no problem)")
 
     def _decide_on_epochs(self) -> None:
         """Decide, whenever another epoch is complete, whether further epochs would still reduce the noise."""

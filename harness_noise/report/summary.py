@@ -5,7 +5,6 @@ Every renderer draws these sections and nothing else. JSON and CSV have the comp
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -270,7 +269,9 @@ def _first_screen(table: Comparison, row: Difference) -> Summary:
     foot = (*(_of_stops().beside_means(row) if row.unadjusted else ()), *changes(row))
     lead = rest.lead
     if any(change.name == MISSING for change in row._would_change):  # the foot says it
-        lead = tuple(re.sub("; the [^;]* could change this[^;]*$", ".", line) for line in lead)
+        bare = replace(row, if_missing=None, diagnostics=tuple({*row.diagnostics} - {"missing_matters"}))
+        brief = replace(table, comparisons=tuple(bare if each is row else each for each in table.comparisons))
+        lead = (*verdict_lines(brief), *lead[len(verdict_lines(table)) :])
     return replace(rest, sections=shown, lead=lead, foot=foot, codes=_codes_of(row), more=MORE)
 
 

@@ -114,7 +114,7 @@ def test_the_block_and_the_codes_are_in_the_results_and_when_they_are_read_again
     assert block["drawn"] == [session.analysis.drawn[0].to_dict()]
     assert all("stopped_early" in row["diagnostics"] for row in block["estimates"] if row["task"] == "gen")
     (again,) = read(str(tmp_path), ReadOptions())
-    assert list(again.sequential) == block["sequential"]
+    assert list(again.stops) == block["sequential"]
     assert list(again.drawn) == block["drawn"]
     assert all("stopped_early" in part.diagnostics for part in again.scores)
     templates = Counter(row["doc"]["template"] for row in results["samples"]["gen"] if row["filter"] == "strict")

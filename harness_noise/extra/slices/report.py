@@ -166,7 +166,7 @@ def _both_true(table: Any, without: Sequence[Heterogeneity]) -> str:
         alone = "this slice alone differs from 0" if n == 1 else f"{n} slices, each alone, differ from 0"
     else:
         alone = "this slice differs from the rest" if n == 1 else f"{n} slices, each alone, differ from the rest"
-    return f" Both can be true: {alone}; that the slices differ from each other is not shown by the test of all."
+    return f" Both can be true: {alone}. That the slices differ from each other is not shown by the test of all."
 
 
 def _standing_out(table: Any) -> str:

@@ -340,5 +340,5 @@ def test_one_slice_and_all_slices_may_differ_in_verdict(unequal, said):
     (test,) = found.heterogeneity
     assert [row.slice for row in found.slices if row.p_adjusted < 0.05] == ["law"]
     assert (test.p_adjusted > 0.05) is said
-    words = "Both can be true: this slice alone differs from 0; that the slices differ from each other is not shown"
+    words = "Both can be true: this slice alone differs from 0. That the slices differ from each other is not shown"
     assert (words in " ".join(str(found).split())) is said

@@ -401,7 +401,7 @@ class Settings:
 
     @property
     def interval_of_difference(self) -> str:
-        """Name of the interval method for a difference: the chosen one, else that of the test.
+        """Name of the interval method for a difference: the chosen one if it has any of differences, else the test's.
 
         Intervals of one run, as each of many models has one, leave the choice of the pairs' to the test.
         """

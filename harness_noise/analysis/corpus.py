@@ -331,7 +331,7 @@ def _split(
     known: tuple[SumNoise, Variance],
     codes: set[str],
 ) -> SumNoise:
-    """Return the noise with its variance split into data and prediction noise, from the spread over repeats."""
+    """Return the noise with V split by the spread over K repeats: prediction = spread, data = V − spread/K."""
     noise, (V, df) = known[0], (known[1].value, known[1].df)
     if math.isnan(V):
         return SumNoise(m, frozenset({"few_resampled"}), each)

@@ -39,7 +39,7 @@ class WithFields:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Dict of the fields that identify a result's row: task, metric, scorer and models."""
+        """Dict of a result row's first fields: task, metric, scorer, model_a, model_b (None: one run), `_zero_one`."""
         first, models = self.parts[0], [run.model for run in self.runs]
         of_models = {"model_a": models[0], "model_b": models[1] if len(models) > 1 else None}
         scale = {"_zero_one": are_zero_one(self.parts)}

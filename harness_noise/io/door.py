@@ -73,7 +73,7 @@ def inside(path: object, *, follow: bool = False) -> Iterator[Place]:
 
 @contextmanager
 def also(folder: Path) -> Iterator[None]:
-    """Allow reading in one more folder within the block of `inside`."""
+    """Allow reading in one more folder than `inside` does, within this block. No effect outside of `inside`."""
     place = _place.get()
     if place is None:
         yield

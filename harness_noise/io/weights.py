@@ -40,7 +40,7 @@ def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weigh
 
 
 def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance | None:
-    """Return the chance of guessing right: number or "auto" as is, file or mapping as rows, None. Refuse no file.
+    """Return the chance of guessing right: None, "auto", a number (also as text), or the rows of a file or mapping.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.

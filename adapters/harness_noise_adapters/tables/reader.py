@@ -322,7 +322,7 @@ class FileReader:
             return None
 
     def _note_odd(self, key: tuple[int, ...], value: Any, line: int, rule: Rule) -> None:
-        """Remember a cell that is not a score, for the error message that lists such cells."""
+        """Remember a cell that is not a score, to be listed in an error. Raise that error once there are too many."""
         odd, shown = self.frame.odd[key], repr(value)[:200]
         if shown in odd or len(odd) > MOST_ODD:
             return

@@ -70,7 +70,7 @@ def _slug(name: str) -> str:
 
 
 def _main(run: Run, analysis: Analysis) -> list[Estimate]:
-    """Return the estimate of each task's main metric, as an entry of the Hub has one metric.
+    """Return one estimate with an SE for each task that has any: of its headline metric, else of the first asked for.
 
     A Hub entry does not name the metric.
     """

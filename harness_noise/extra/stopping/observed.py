@@ -93,7 +93,7 @@ class Observed:
         return normal_z(self.estimate / self.se, self.df)
 
     def limits(self, low: float, high: float) -> tuple[float, float]:
-        """Return the confidence limits that lie `low` and `high` standard errors below the estimate.
+        """Return (lower, upper): z shifts `low`, `high` turned to t, that many SE below the estimate, within its range.
 
         On the scale of t, away from 0 no nearer than those of the extended sample, and within the range.
         """

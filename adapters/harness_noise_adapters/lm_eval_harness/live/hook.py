@@ -192,7 +192,7 @@ def _check_patterns(tasks: Collection[str], groups: Collection[str], options: Op
 
 
 def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
-    """Return lm-eval's `evaluate` wrapped so that its results get error bars."""
+    """Return `evaluate` wrapped to add error bars (or hand them to an outer `simple_evaluate`) and fill the session."""
     signature = inspect.signature(original)
 
     @wraps(original)

@@ -186,7 +186,7 @@ def _instances(row: Row, k: int) -> list[Any] | None:
 
 
 def at_once(used: int, K: int) -> str:
-    """Return a sentence that lm-eval's own value combines several answers (vote, pass@k).
+    """Return a sentence that lm-eval's own value combines `used` of a question's K answers (vote, pass@k).
 
     Args:
         used: how many answers that are.

@@ -198,7 +198,7 @@ def _columns_of_cells(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[C
 
 
 def _cleaned(cell: Any) -> Any:
-    """Return a cell cleaned: None for empty or words such as n/a, a list of one element unwrapped."""
+    """Return a cell cleaned: None for empty, NaN or words such as n/a, a list of one plain value unwrapped."""
     if isinstance(cell, str):
         return None if cell.strip().lower() in MISSING else cell
     if isinstance(cell, list):

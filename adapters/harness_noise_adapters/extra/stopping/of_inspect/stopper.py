@@ -366,7 +366,7 @@ class Stopper:
         return sorted(late, key=lambda answer: (self.index[answer[0]], answer[1]))
 
     def summary(self) -> list[str]:
-        """Return sentences for the task's end on late answers and on the random subset."""
+        """Return sentences for the task's end: late answers, and whether what was asked is a random subset."""
         out = []
         if self.stopped and (more := len(self._late())):
             out.append(

@@ -52,6 +52,6 @@ def test_what_is_not_known_of_all_models_is_said_once() -> None:
 def test_a_field_that_is_the_cluster_is_called_so(field: str, said: bool) -> None:
     found = hn.regress(A, B, on=[field])
     assert any(f"{field} is the cluster itself" in note for note in noted(found)) is said
-    shown = " ".join(terminal.text(replace(found, notes=())).split())
+    shown = " ".join(terminal.text(replace(found, notes=()), details=True).split())
     assert "finer cluster" not in shown
     assert ("rests on fewer than two clusters" in shown) is said

@@ -288,8 +288,9 @@ def test_the_sentences_of_an_arena_say_which_may_be_the_best(
     main(["arena", *files, "--format", "sentence"])
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(" (")[0] for line in lines[:4]] == ["overall", "t0", "t1", "t2"]
-    assert len(lines) == 5
+    assert len(lines) == 6
     assert lines[4].startswith("overall: every task has the same weight")
+    assert lines[5].startswith("3 models on 3 benchmarks (questions: t0 40, t1 40, t2 40)")
 
 
 def test_slices_are_one_table_of_what_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from ..choices import FISHER, REFERENCE, T, has_limits
 from ..data.units import Equivalent
 from ..errors import counted, some_of
-from ..extras import explaining
+from ..extras import display_of, explaining
 from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
+from ..results.parts import KEYWORD
 from ..results.rows import (
     CANNOT,
     COULD_NOT,
@@ -171,7 +172,8 @@ def _difference_sentence(row: Difference) -> str:
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
         text += f" ({test})" if name == "p" and fmt.has_t(row) and (test != shown or row.ci_low is None) else ""
     uncorrected = [UNCORRECTED] if STOPPED in row.diagnostics else []
-    text = "; ".join([text, *uncorrected, *filter(None, [answers_used(row, name_a, name_b)]), *_remarks(row)])
+    used = display_of(KEYWORD).answers_used(row, name_a, name_b) if row.unadjusted else ""
+    text = "; ".join([text, *uncorrected, *filter(None, [used]), *_remarks(row)])
     if "mean_mismatch" in row.diagnostics:
         return f"{text}."
     if row.ci_low is None and row.p_value is None:
@@ -191,18 +193,6 @@ def _difference_sentence(row: Difference) -> str:
         shown = "" if ends is None else f"; {fmt.percent(2 * row.level - 1)} CI {_interval_text(row, ends)}"
         return f"{text}: {fmt.verdict_words(row)} ({TWO_ONE_SIDED.format(fmt.percent(1 - row.level))}{shown})."
     return f"{text}: {winner} is better." if winner else f"{text}: {fmt.verdict_words(row)}."
-
-
-def answers_used(row: Difference, name_a: str, name_b: str) -> str:
-    """Return which answers beyond the shared questions a difference that allows for looks uses, or ""."""
-    more = max(row.n_only_a, row.n_only_b)
-    if row.unadjusted is None or not more:
-        return ""
-    other, stopped = (name_a, name_b) if row.n_only_a > row.n_only_b else (name_b, name_a)
-    total = counted(row.n_questions + more, "question")
-    return (
-        f"the looks' estimate, which uses the answers of {other} to all {total} where they predict those of {stopped}"
-    )
 
 
 def _interval_text(row: Difference, ends: tuple[float, float, str]) -> str:

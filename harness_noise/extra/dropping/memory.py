@@ -60,8 +60,11 @@ def write(paths: Iterable[Path], kept: Kept) -> list[Path]:
     for of in found.values():
         of |= {name: None if of[name] != of[name] else of[name] for name in ("low", "high")}
     content = dict(kept.head) | {
-        "models": list(kept.models), "information": family.info, "fractions": family.fractions, "found": found,
-    }  # fmt: skip
+        "models": list(kept.models),
+        "information": family.info,
+        "fractions": family.fractions,
+        "found": found,
+    }
     files = [beside(path) for path in paths]
     for file in files:
         kept_looks.write(file, content)

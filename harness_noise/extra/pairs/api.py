@@ -221,9 +221,13 @@ def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tupl
         ranks = from_decisions(better)
         for k, i in enumerate(inside.tolist()):
             se = finite(float(found.se[k]))
-            fields[i] = {"strength": float(found.theta[k]), "se": se, "rank_low": int(ranks.low[k]),
-                         "rank_high": int(ranks.high[k]),
-                         "diagnostics": ("zero_variance",) if se is None else ()}  # fmt: skip
+            fields[i] = {
+                "strength": float(found.theta[k]),
+                "se": se,
+                "rank_low": int(ranks.low[k]),
+                "rank_high": int(ranks.high[k]),
+                "diagnostics": ("zero_variance",) if se is None else (),
+            }
     without: dict[str, Any] = dict.fromkeys(("strength", "se", "rank_low", "rank_high"))
     rows = []
     for i, name in enumerate(names):

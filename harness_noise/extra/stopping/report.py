@@ -9,7 +9,6 @@ from ...errors import counted
 from ...report import fmt
 from ...report.columns import Column, Section, TextColumn, section
 from ...report.parts import seed_words
-from ...report.sentences import answers_used
 from ...results.rows import CANNOT, NOT_DECIDED
 
 if TYPE_CHECKING:
@@ -61,6 +60,18 @@ def stopped(row: Sequential) -> str:
         + ("" if row.rule == "se" else ", both allowing for the looks")
         + f" (plain: {plain}) on {fmt.plain(row.task)} "
         + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): {decided}."
+    )
+
+
+def answers_used(row: Difference, name_a: str, name_b: str) -> str:
+    """Return which answers beyond the shared questions a difference that allows for looks uses, or ""."""
+    more = max(row.n_only_a, row.n_only_b)
+    if row.unadjusted is None or not more:
+        return ""
+    other, stopped = (name_a, name_b) if row.n_only_a > row.n_only_b else (name_b, name_a)
+    total = counted(row.n_questions + more, "question")
+    return (
+        f"the looks' estimate, which uses the answers of {other} to all {total} where they predict those of {stopped}"
     )
 
 

@@ -438,8 +438,15 @@ def _gate_row(a: TotalsOf, b: TotalsOf | None, floor: float | None, margin: floa
     reach = stats.quantile(1 - alpha, distance.df) * distance.se
     limit = estimate + (reach if rule == "regression" else -reach)
     lost = False if rule == "no-loss" and worse < alpha else None
-    return replace(row, estimate=estimate, se=distance.se, df=distance.df, limit=limit, passed=lost,
-                   p_value=worse if rule == "regression" else better)  # fmt: skip
+    return replace(
+        row,
+        estimate=estimate,
+        se=distance.se,
+        df=distance.df,
+        limit=limit,
+        passed=lost,
+        p_value=worse if rule == "regression" else better,
+    )
 
 
 def _with_power(

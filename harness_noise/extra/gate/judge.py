@@ -1052,9 +1052,10 @@ def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
 def _needed(c: Candidate, alpha: float, se: float, df: float) -> int | None:
     """Return the questions that exclude the loss with 80% power if nothing is lost. None: no number does.
 
-    Degrees of freedom grow with the questions, as in a plan.
+    Degrees of freedom grow with the questions, as in a plan, from one on: of fewer nothing can be said.
     """
     n = c.row.n_questions
+    fewest = max(2.0, math.ceil(n / df))
     needed, before = math.inf, 0.0
     while needed != before:
         before = needed
@@ -1062,7 +1063,7 @@ def _needed(c: Candidate, alpha: float, se: float, df: float) -> int | None:
         if allowed <= 0 and math.isinf(before):
             return None
         more = 2 * before if allowed <= 0 else float(math.ceil(n * (se * se - c.fixed) / allowed))
-        needed = more if math.isinf(before) else max(more, before)
+        needed = max(more, fewest if math.isinf(before) else before)
     return int(needed)
 
 

@@ -1081,3 +1081,13 @@ def test_needing_fewer_questions_than_there_are_is_said_as_such() -> None:
     assert row.n_needed <= 400
     assert f"If nothing were lost, {row.n_needed} questions would exclude it" in gate.sentence
     assert gate.sentence.count("and there are 400") == 1
+
+
+@pytest.mark.parametrize("margin", [0.3, 0.6, 0.95])
+def test_few_questions_are_enough_for_a_wide_margin(margin: float) -> None:
+    """Of fewer than two questions, or clusters, there is no distribution to read: it ended in a traceback."""
+    old, new = zero_one(400, 0.6, 1), zero_one(400, 0.1, 2)
+    for cluster in (None, "book"):
+        sides = [side.assign(book=side["question"] // 100) for side in (new, old)]
+        (row,) = hn.gate(sides[0], against=sides[1], margin=margin, rule="no-loss", cluster=cluster).rows
+        assert row.n_needed is None or row.n_needed >= (2 if cluster is None else 100)

@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from ..data.clusters import split_crossed
 from ..data.scores import Scores
 from ..errors import InputError
 from ..results.diagnostics import SCORED
@@ -57,18 +59,23 @@ def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[Change, Call
 
     yield Change(UNCLUSTERED), lambda: again(lambda part: replace(part, clusters=None, answers=None, gradings=None))
     first = what.parts_a if any(part.clusters is not None for part in what.parts_a) else what.parts_b
-    sizes = Counter(label for part in first for label in part.clusters or ())
-    largest, size = sizes.most_common(1)[0]
-    if len(sizes) > 2 and size > 1:
-        yield Change(LARGEST, largest), lambda: again(lambda part: _without_cluster(part, largest))
+    held_labels = tuple(label for part in first for label in part.clusters or ())
+    crossed = split_crossed(held_labels)
+    # of crossed clusters each way has its own: a pair of labels is no cluster
+    for way, labels in enumerate(crossed) if crossed else [(None, held_labels)]:
+        largest, size = Counter(labels).most_common(1)[0]
+        if len(set(labels)) > 2 and size > 1:
+            yield Change(LARGEST, largest), partial(again, partial(_without_cluster, cluster=largest, way=way))
 
 
-def _without_cluster(part: Scores, cluster: str) -> Scores:
-    """Return the scores without the questions of one cluster.
+def _without_cluster(part: Scores, cluster: str, way: int | None) -> Scores:
+    """Return the scores without the questions of one cluster, of the first or second of two crossed ways or the only.
 
-    A side without clusters of its own loses them when the two runs are paired.
+    A side without such clusters of its own loses them when the two runs are paired.
     """
-    if part.clusters is None:
+    crossed = None if way is None else split_crossed(part.clusters)
+    labels = part.clusters if way is None else crossed and crossed[way]
+    if labels is None:
         return replace(part, answers=None, gradings=None)
-    kept = np.flatnonzero(np.asarray(part.clusters, dtype=object) != cluster)
+    kept = np.flatnonzero(np.asarray(labels, dtype=object) != cluster)
     return replace(part.take(kept), answers=None, gradings=None)

@@ -11,10 +11,12 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from harness_noise.data.clusters import CROSS
 from harness_noise.report import terminal
 from harness_noise.report.html import page
 from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import changes
+from harness_noise.results.rows import LARGEST, Difference
 
 NUMBER = re.compile(r"(?<![\w.])[−+]?\d[\d,]*(?:\.\d+)?")
 
@@ -76,6 +78,27 @@ def test_clusters_and_the_largest_of_them_are_computed() -> None:
     row = hn.compare(run("a", x, clusters), run("b", y, clusters), se="cr0").rows[0]
     without = hn.compare(*(run(name, z[60:], clusters[60:]) for name, z in (("a", x), ("b", y))), se="cr0").rows[0]
     assert ("the largest cluster left out (big)" in " ".join(changes(row))) is (row.verdict != without.verdict)
+
+
+def test_the_largest_of_crossed_clusters_is_one_of_either_way() -> None:
+    """Leaving out `d0 ⨯ k0`, the questions of one document on one topic, leaves out no cluster."""
+    rng = np.random.default_rng(1)
+    docs, topics = rng.integers(0, 6, 90), rng.integers(0, 5, 90)
+    x, y = (rng.random((90, 1)) < 0.7).astype(float), (rng.random((90, 1)) < 0.5).astype(float)
+    largest = int(np.bincount(docs).argmax())
+    x[docs == largest], y[docs == largest] = 1, 0
+    labels = [CROSS.join((f"d{d}", f"k{k}")) for d, k in zip(docs, topics, strict=True)]
+
+    def compared(kept: np.ndarray) -> Difference:
+        sides = ((name, z[kept], [labels[i] for i in np.flatnonzero(kept)]) for name, z in (("a", x), ("b", y)))
+        return hn.compare(*(run(*side) for side in sides)).rows[0]
+
+    row = compared(docs >= 0)
+    ways = {"d": docs, "k": topics}
+    tops = {f"{name}{(top := int(np.bincount(way).argmax()))}": compared(way != top) for name, way in ways.items()}
+    assert {other.verdict != row.verdict for other in tops.values()} == {True, False}
+    found = [change.what for change in row._would_change if change.name == LARGEST]
+    assert found == [name for name, other in tops.items() if other.verdict != row.verdict]
 
 
 def test_what_would_change_it_is_in_the_details_and_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:

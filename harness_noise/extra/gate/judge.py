@@ -17,6 +17,7 @@ Sources:
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,7 +52,8 @@ from ...settings import CAUSES, Settings
 from ...stats import decision
 from ...stats.contrast import question_stats
 from ...stats.decision import OneSided
-from ...stats.power import noncentrality
+from ...stats.power import Units, noncentrality
+from ...stats.tolerances import ROUNDING, SLACK
 from .checks import with_scoring, without_texts, worst_case
 from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 
@@ -1050,21 +1052,24 @@ def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
 
 
 def _needed(c: Candidate, alpha: float, se: float, df: float) -> int | None:
-    """Return the questions that exclude the loss with 80% power if nothing is lost. None: no number does.
+    """Return the fewest questions that exclude the loss with 80% power if nothing is lost. None: no number does.
 
-    Degrees of freedom grow with the questions, as in a plan, from one on: of fewer nothing can be said.
+    Degrees of freedom grow with the questions, as in a plan, from two questions or clusters on.
     """
     n = c.row.n_questions
-    fewest = max(2.0, math.ceil(n / df))
-    needed, before = math.inf, 0.0
-    while needed != before:
-        before = needed
-        allowed = (c.slack / float(noncentrality(2 * alpha, 0.8, df * before / n))) ** 2 - c.fixed
-        if allowed <= 0 and math.isinf(before):
-            return None
-        more = 2 * before if allowed <= 0 else float(math.ceil(n * (se * se - c.fixed) / allowed))
-        needed = max(more, fewest if math.isinf(before) else before)
-    return int(needed)
+    units, variance = Units(freedom=(df + 1) / n), n * (se * se - c.fixed)
+
+    def enough(questions: int) -> bool:
+        reached = float(noncentrality(2 * alpha, 0.8, units.df(questions)))
+        return reached * math.sqrt(c.fixed + variance / questions) <= c.slack * (1 + ROUNDING)
+
+    allowed = (c.slack / float(noncentrality(2 * alpha, 0.8, math.inf))) ** 2 - c.fixed
+    if allowed <= 0:
+        return None
+    fewest, more = max(math.ceil(2 / units.freedom - SLACK), math.ceil(variance / allowed), 2), 1
+    while not enough(fewest + more):
+        more *= 2
+    return fewest + bisect_left(range(more), True, key=lambda i: enough(fewest + i))
 
 
 def family(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -1071,6 +1071,34 @@ def test_questions_that_are_needed_are_those_of_a_plan(n: int, margin: float) ->
     assert row.n_needed == pytest.approx(planned["n_questions"], abs=1)
 
 
+def clustered_no_loss(n: int, G: int, margin: float, flipped: float) -> hn.GateRow:
+    rng = np.random.default_rng(5)
+    question, cluster = np.arange(n), np.arange(n) % G
+    b = (rng.random(n) < 0.8).astype(float)
+    lost = rng.random(n) < flipped * (1 + (cluster == 0))
+    tables = [pd.DataFrame({"question": question, "cluster": cluster, "score": x}) for x in (b * ~lost, b)]
+    (row,) = hn.gate(tables[0], against=tables[1], margin=margin, rule="no-loss").rows
+    return row
+
+
+@pytest.mark.parametrize(
+    ("G", "margin", "flipped"), [(4, 0.2, 0.2), (3, 0.2, 0.15), (10, 0.03, 0.03), (40, 0.05, 0.05)]
+)
+def test_questions_that_are_needed_with_few_clusters(G: int, margin: float, flipped: float) -> None:
+    """One question fewer has less than 80% power: with 3 clusters 8,271,665,293,404 were asked for, not 326."""
+    row = clustered_no_loss(400, G, margin, flipped)
+    assert row.passed is None
+    assert row.se is not None
+    assert row.df is not None
+
+    def seen(m: int) -> float:
+        df = max(1.0, (row.df + 1) * m / 400 - 1)
+        return float(noncentrality(0.05, 0.8, df)) * row.se * np.sqrt(400 / m)
+
+    assert row.n_needed is not None
+    assert seen(row.n_needed) <= margin < seen(row.n_needed - 1)
+
+
 def test_needing_fewer_questions_than_there_are_is_said_as_such() -> None:
     old = zero_one(400, 0.5, 1)
     lost = old.assign(score=old["score"] * zero_one(400, 0.9, 2)["score"])

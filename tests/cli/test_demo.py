@@ -147,6 +147,26 @@ def test_the_readme_shows_what_the_demo_prints(
 
 
 @whole
+def test_the_figures_in_the_sentences_of_the_readme_are_those_of_the_demo(demo: tuple[Path, str], root: Path) -> None:
+    import harness_noise as hn
+
+    runs = {model.name: demo[0] / "lm-eval" / model.name for model in MODELS}
+    (third,) = hn.compare(runs["sim-a"], runs["sim-b"]).comparisons
+    (pair,) = hn.compare(runs["sim-a"], runs["sim-e"]).comparisons
+    (one,) = hn.analyze(runs["sim-a"]).estimates
+    unrelated = one.se / one.design_effect**0.5
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    for sentence in (
+        f"sim-b, is {100 * third.diff:.0f} points behind sim-a",
+        f"has a standard error of {100 * pair.se:.1f} points",
+        f"it would be {100 * pair.se_unpaired:.1f} points",
+        f"only {one.n_effective:.0f} unrelated questions",
+        f"200 unrelated ones would be ± {100 * unrelated:.1f} points. With clusters it is ± {100 * one.se:.1f} points",
+    ):
+        assert sentence in readme
+
+
+@whole
 def test_a_third_comparison_stops_when_it_is_decided_and_says_what_it_saved(demo: tuple[Path, str]) -> None:
     out, text = demo
     new, old = ENOUGH

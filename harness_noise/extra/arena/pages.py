@@ -253,6 +253,6 @@ def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
     each = {key: np.stack([sliced.pairs.columns[column] for sliced in board.slices]) for key, column in columns.items()}
     each["p"] = np.where([sliced.pairs.withheld for sliced in board.slices], np.nan, each["p"])
     data: dict[str, Any] = {key: packed(values, "<f4") for key, values in each.items()}
-    title, labels = slice_names([(sliced.field, sliced.value) for sliced in board.slices])
+    title, labels = slice_names([(sliced.field, sliced.slice) for sliced in board.slices])
     short = [fmt.shorten(label, 60) for label in labels]
     return data | {"title": title, "labels": short, "n": [sliced.n_questions for sliced in board.slices]}

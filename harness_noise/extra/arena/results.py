@@ -266,7 +266,7 @@ class PairSlice:
     """All pairs on the questions with one value of a field. p-values are adjusted over the slices of each pair."""
 
     field: str
-    value: str
+    slice: str
     n_questions: int
     pairs: Pairs
 

@@ -39,7 +39,7 @@ def test_pairs_have_the_slices_that_compare_gives(found: hn.Arena) -> None:
         for one in found.boards[0].slices:
             pair = one.pairs.find(runs[a].model, runs[b].model)
             for name in ("diff", "se", "ci_low", "ci_high", "df", "p_value", "p_adjusted", "n_questions", "n_clusters"):
-                assert getattr(pair, name) == pytest.approx(getattr(rows[one.value], name)), (one.value, name)
+                assert getattr(pair, name) == pytest.approx(getattr(rows[one.slice], name)), (one.slice, name)
 
 
 def test_too_many_pairs_have_no_slices_but_the_models_do(monkeypatch: pytest.MonkeyPatch) -> None:

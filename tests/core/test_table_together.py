@@ -65,6 +65,33 @@ def test_what_is_no_cluster_is_not_named(column: Any) -> None:
     assert asked(table(column=column)) == []
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["error_type", "details.explanation", "predicted_label", "subject", "question_type", "none", "auto"],
+)
+def test_what_a_name_says_is_no_cluster_is_not_named(name: str) -> None:
+    """Of the model's answer, a benchmark's parts, or words that `cluster` has for something else."""
+    assert asked(table(**{name: [f"c{g}" for g in GROUP]})) == []
+
+
+def test_one_large_group_and_many_small_are_too_few() -> None:
+    frame = table()
+    of_wrong = [f"KeyError {i % 14}" for i in range(N)]
+    frame["cause"] = np.where(frame["correct"] == 1, "no remark", of_wrong)
+    assert asked(frame) == []
+
+
+@pytest.mark.parametrize("score", [0, 1, 0.1])
+def test_equal_scores_tell_no_groups(score: float) -> None:
+    assert asked(table(passage=GROUP).assign(correct=score), columns={"score": "correct"}) == []
+
+
+def test_a_field_of_objects_is_named_by_its_path() -> None:
+    (said,) = asked(table(meta=[{"passage": f"p{g}", "page": 1} for g in GROUP]))
+    assert said.endswith("ask with `cluster='meta.passage'`")
+    assert asked(table(meta=[{"passage": f"p{g}", "page": 1} for g in GROUP]), cluster="meta.passage") == []
+
+
 def test_an_amount_that_goes_along_with_the_scores_is_no_cluster() -> None:
     rng = np.random.default_rng(5)
     frame = table()
@@ -89,6 +116,19 @@ def test_how_often_it_is_named() -> None:
     for spread, low, high in ((0.0, 0, 4), (1.2, 170, 200)):
         frames = [table(passage=GROUP).assign(correct=scores(100 + i, spread)) for i in range(200)]
         assert low <= sum(bool(asked(frame)) for frame in frames) <= high
+
+
+@pytest.mark.simulation
+def test_rare_wrong_answers_are_no_clusters() -> None:
+    """1,000 questions, 1 % wrong, passages of unequal sizes: an F test alone would name 18 % of such columns."""
+    named = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(400), rng.geometric(0.2, 400))[:1000]
+        scores = (rng.random(1000) < 0.99).astype(int)
+        frame = pd.DataFrame({"id": [f"q{i}" for i in range(1000)], "correct": scores, "passage": groups})
+        named += bool(asked(frame))
+    assert named <= 3
 
 
 def test_one_hint_for_both_sides_of_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

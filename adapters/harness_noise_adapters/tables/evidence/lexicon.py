@@ -69,6 +69,12 @@ def is_judge(name: str) -> bool:
 
 
 @cache
+def is_category(name: str) -> bool:
+    """Return True if a column name says that the column sorts a benchmark's questions, by subject or difficulty say."""
+    return name.rpartition("_")[2] in WORDS["category"]["ends"]
+
+
+@cache
 def is_condition(name: str) -> bool:
     """Return True if a column name says under which condition (prompt, round) a question was asked."""
     return exact("conditions", name) or name in WORDS["conditions"]["rounds"]

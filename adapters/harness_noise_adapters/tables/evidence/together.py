@@ -10,23 +10,30 @@ from scipy import special
 from harness_noise.arrays import FloatArray, IntArray
 
 from .grouping import Pools
+from .lexicon import is_category, tells_of
 from .table import ColumnFacts, TableFacts
 from .verdicts import Roles
 
 _FEWEST = 10
-"""Groups that a column has at least: fewer are categories, which `by` compares."""
+"""Groups of equal size that a column's are worth at least, n² / Σn_g²: fewer are categories, which `by` compares."""
 _MOST_ALONE = 0.1
 """Share of the questions that are in a group of one at most. A question's length has many such, a passage none."""
 _CELL = ("model", "over", "task", "metric", "scorer")
 """Roles of columns that tell one run's scores from another's: what they explain is no clustering."""
-_SURE = 0.001
-"""p-value of the test that the groups have one mean: a table has dozens of columns."""
+_OTHERS = ("auto", "none", "task")
+"""Words that `cluster` has for something else than a column."""
+_WORTH_SHUFFLING = 0.01
+"""p-value of the F test that the groups have one mean. It is too small where wrong answers are rare."""
+_SHUFFLES, _FIRST = 999, 99
+"""Shuffles of the scores over the questions, of which none may tell the groups apart as well: p ≤ 0.001."""
+_FAR = 10
+"""Standard deviations over the first shuffles, which need no more of them."""
 
 
 def scored_together(table: TableFacts, roles: Roles, unused: Sequence[str]) -> list[str]:
     """Return the unused columns that group a table's questions, if questions of a group score alike.
 
-    One F test of the questions' mean scores for each column (one-way analysis of variance).
+    One-way analysis of variance of the questions' mean scores, by shuffles, for each column that describes questions.
     """
     if roles.question is None or roles.labels or len(roles.score) != 1 or roles.score[0].kind == "scores":
         return []
@@ -34,12 +41,19 @@ def scored_together(table: TableFacts, roles: Roles, unused: Sequence[str]) -> l
     rows = np.flatnonzero(~np.isnan(scores) & (roles.question.codes >= 0))
     if not rows.size:
         return []
-    kept = [column for name in unused if (column := table.named(name)) is not None]
+    kept = [column for column in table.columns if column.keys[0] in unused and _may_group(column)]
     runs = _row_numbers([column for name in _CELL if (column := roles.named.get(name)) is not None], table.n)[rows]
     asked = [roles.question, *([roles.named["task"]] if "task" in roles.named else [])]
     questions = np.unique(_row_numbers(asked, table.n)[rows], return_inverse=True)[1]
     means = _group_means(scores[rows] - _group_means(scores[rows], runs)[runs], questions)
     return [column.name for column in kept if _is_together(column, questions, means, rows)]
+
+
+def _may_group(column: ColumnFacts) -> bool:
+    """Return True if a column's name is neither that of a category nor of something about the model's answer."""
+    if is_category(column.last) or column.name in _OTHERS:
+        return False
+    return not tells_of("parts", column.last) or tells_of("questions", column.last)
 
 
 def _row_numbers(columns: Sequence[ColumnFacts], n: int) -> IntArray:
@@ -60,15 +74,32 @@ def _is_together(column: ColumnFacts, questions: IntArray, means: FloatArray, ro
     if (codes < 0).any() or (group[questions] != codes).any():
         return False
     sizes = np.bincount(group)
-    sizes = sizes[sizes > 0]
-    G = len(sizes)
-    if not _FEWEST <= G <= n / 2 or (sizes == 1).sum() > _MOST_ALONE * n or _is_amount(column, group):
+    group, sizes = (np.cumsum(sizes > 0) - 1)[group], sizes[sizes > 0]
+    if n * n < _FEWEST * int(sizes @ sizes) or 2 * len(sizes) > n or (sizes == 1).sum() > _MOST_ALONE * n:
         return False
-    within = means - _group_means(means, group)[group]
-    rest, all_ = float(within @ within), float(np.square(means - means.mean()).sum())
-    if rest <= 1e-12 * all_:
-        return all_ > 0
-    return bool(special.fdtrc(G - 1, n - G, (all_ - rest) / (G - 1) / (rest / (n - G))) < _SURE)
+    return not _is_amount(column, group) and _differ(means, group)
+
+
+def _differ(values: FloatArray, groups: IntArray) -> bool:
+    """Return True if the groups' means differ more than by chance, which shuffles of the values judge."""
+    sizes, centred = np.bincount(groups), values - values.mean()
+    n, G = len(values), len(sizes)
+
+    def between(values: FloatArray) -> float:
+        return float((np.square(np.bincount(groups, values)) / sizes).sum())
+
+    all_, found = float(centred @ centred), between(centred)
+    rest = all_ - found
+    if rest > 1e-12 * all_ and special.fdtrc(G - 1, n - G, found / (G - 1) / (rest / (n - G))) > _WORTH_SHUFFLING:
+        return False
+    rng, drawn = np.random.default_rng(0), list[float]()
+    while len(drawn) < _SHUFFLES:
+        drawn.append(between(rng.permutation(centred)))
+        if drawn[-1] >= found * (1 - 1e-9):
+            return False
+        if len(drawn) == _FIRST and found > np.mean(drawn) + _FAR * np.std(drawn):
+            break
+    return True
 
 
 def _is_amount(column: ColumnFacts, group: IntArray) -> bool:

@@ -252,7 +252,7 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     assert len(titles) == 5
     for one_slice, title in zip(board.slices, titles[1:], strict=True):
         pair = one_slice.pairs.find(f"model {a}", f"model {b}")
-        assert title.startswith(f"{one_slice.value}: ")
+        assert title.startswith(f"{one_slice.slice}: ")
         shown = float(re.findall(r"-?\d+\.\d+", title.replace("−", "-"))[0])
         assert shown == pytest.approx(100 * sign * (pair.diff or 0.0), abs=0.5)
         assert title.endswith(f"n = {one_slice.n_questions}")

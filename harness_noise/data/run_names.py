@@ -9,12 +9,6 @@ _RUN = re.compile(
 )
 
 
-def run_number(name: str) -> str | None:
-    """Return the run number in a file's name (`gpt_run_1` gives "1"), None if there is none."""
-    match = _RUN.search(name)
-    return None if match is None else match[2]
-
-
 def without_run(name: str) -> str | None:
     """Return a file's name with the run number cut out ("" if nothing is left). None if it has no run number."""
     return None if _RUN.search(name) is None else re.sub(r"[-_. ]+$|^[-_. ]+", "", _RUN.sub("", name))

@@ -311,7 +311,7 @@ def with_causes(run: Run, missing: str) -> Run:
             notes.append(Note("missing_without_cause", text).of(part.task))
     there = list(dict.fromkeys(cause for part in run.scores for cause in part.missing))
     for cause in (piece.partition("=")[0].strip() for piece in missing.split(",") if "=" in piece):
-        told = not there and any(part.n_missing for part in run.scores)  # above, for each task
+        told = not there and any(part.n_missing for part in run.scores if part.unit is None)  # above, for each task
         if cause not in there and not told:
             have = f": the causes that it has are {', '.join(there)}" if there else ""
             text = f"`missing` with {cause!r} changes nothing, because no answer is missing for this cause{have}"

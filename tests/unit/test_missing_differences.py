@@ -12,6 +12,7 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.cli import main
 from harness_noise.extra.arena.pairs import grid, pairs_of
 from harness_noise.extra.arena.scoring import MeasuredRun
+from harness_noise.io.joining import with_causes
 from harness_noise.report.sentences import sentence, verdict_line
 from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import clustered_variance
@@ -154,6 +155,15 @@ def test_a_cause_that_the_log_does_not_give_changes_nothing_and_is_said(tmp_path
     assert any("3 answers have no score and the run does not say why" in note for note in noted(analysis))
     with pytest.raises(hn.InputError, match="arrays do not say why"):
         hn.estimate([0.0, 1.0, 1.0], missing="infrastructure=zero")
+
+
+def test_a_cause_that_no_score_lacks_for_is_said_though_a_cost_is_missing() -> None:
+    questions = hn.Questions(tuple("abcd"), "id")
+    score = hn.Scores("t", "acc", "none", questions, np.array([[1.0], [0.0], [1.0], [0.0]]))
+    cost = hn.Scores("t", "cost", "none", questions, np.array([[1.0], [2.0], [3.0], [np.nan]]), n_missing=1, unit="USD")
+    run = with_causes(hn.Run("m", "m", "array", scores=(score, cost)), "limit=zero")
+    assert [note.code for note in run.notes] == ["missing", "missing_without_cause"]
+    assert "no answer is missing for this cause" in run.notes[1].as_text()
 
 
 def test_graded_scores_between_the_ends_may_change_most() -> None:

@@ -83,7 +83,7 @@ def copy_notes(runs: Sequence[Run]) -> list[Note]:
         if same is not None:
             one_file = realpath(same.path) == realpath(run.path)
             what = f"{run.name} is given twice" if one_file else f"{same.name} and {run.name} hold the same bytes"
-            said = f"ONE RUN TWICE: {what}, so there is nothing to compare. Was another file meant?"
+            said = f"{what}, so there is nothing to compare: name two different runs"
             notes.append(Note("one_run_twice", said))
         sizes.setdefault(size, []).append(run)
     return notes

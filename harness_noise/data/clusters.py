@@ -102,7 +102,7 @@ class ClusterSpec:
             pairs.append((match[1], UserSpec(match[2].strip())))
             position = match.end()
         if pairs and (rest := text[position:].strip()):
-            raise InputError(f"cluster SPEC {text!r}: {rest!r} is not TASK=SPEC, as what is before it")
+            raise InputError(f"cluster SPEC {text!r}: {rest!r} is not TASK=SPEC, but what is before it is")
         for spec in [spec for _, spec in pairs] or [text]:
             _check_ways(spec)
         return cls(by_task=tuple(pairs)) if pairs else cls(default=text)

@@ -14,7 +14,7 @@ from ..io.atomic import write_text
 from ..io.paths import LARGEST, loads, opened
 from ..results.forms import SCHEMA_VERSION
 
-ANEW = "take the {} away to start again, which forgets the error spent"
+ANEW = "delete the {} to start again, which forgets the error spent"
 
 
 def head_of(kind: str, **choices: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def content_of(memory: Path, looks: str) -> Iterator[Any]:
     except OSError as error:
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(f"{memory}: not {looks}, or a broken file of them. Take it away to start again") from None
+        raise InputError(f"{memory}: not {looks}, or a broken file of them. Delete it to start again") from None
 
 
 def check_choices(memory: Path, before: Mapping[str, Any], head: Mapping[str, Any], files: str) -> None:

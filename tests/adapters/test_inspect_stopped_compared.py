@@ -59,7 +59,7 @@ def test_it_is_said_why_a_minus_b_is_not_the_difference_of_the_means(
             assert f"A and B are the means of all answers, with a difference of {plain}. A − B counts" in said
             continue
         other = "B" if a is logs.a else "A"
-        used = f"uses the answers of {{}} to all {N} questions where they predict"
+        used = f"uses the answers of {{}} to all {N} questions as far as they predict"
         name = row.model_b if other == "B" else row.model_a
         assert f"means of the {row.n_questions} questions that both answered, with a difference of {plain}." in said
         assert used.format(other) in said

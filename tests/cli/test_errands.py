@@ -246,6 +246,8 @@ def test_a_gate_that_passes_a_small_loss_says_that_it_proves_nothing(
     markdown, _ = said(capsys, "gate", new, "--against", old, "--margin", "1pt", "--format", "markdown")
     assert beyond in markdown  # the report of GitHub
     assert "though" not in said(capsys, "gate", new, "--against", old, "--margin", "2pt")[0]
+    unallowed, _ = said(capsys, "gate", new, "--against", old)
+    assert "pass: no loss is shown in 1 row, though the estimate is a loss. That is not proof" in unallowed
     assert "no loss is shown in 1 row. That is not proof" in said(capsys, "gate", old, "--against", new)[0]
 
 

@@ -132,7 +132,9 @@ class TestTwoRuns:
     def test_no_association_is_told(self):
         found = hn.regress(self.a, self.b, on=["kind"])
         assert all("scored_differently" in row.diagnostics for row in (*found.fits, *found.coefficients))
-        assert found.verdict.startswith("task: no association of a − b is told: equal answers are scored differently")
+        assert found.verdict.startswith(
+            "task: no association of a − b is reported: equal answers are scored differently"
+        )
         assert [note.code for note in found.notes] == ["scored_differently"]
         (fit,) = hn.regress(self.a, told("c", 0.3, 2), on=["kind"]).fits
         assert "scored_differently" not in fit.diagnostics

@@ -324,7 +324,7 @@ def _looked(
     if new := [name for name in board.names if name not in names]:
         raise InputError(
             f"{some_of(new, 4)}: not there at the first look, and a model that comes later starts a new family. Leave "
-            "it out, or take the files of the looks (*.arena.looks.json) away to start again with all models"
+            "it out, or delete the files of the looks (*.arena.looks.json) to start again with all models"
         )
     at = [board.names.index(name) for name in on]
     seed = order.check([board.measured[i] for i in at], board.grid, at, total)
@@ -334,7 +334,7 @@ def _looked(
     if n < before:
         raise InputError(
             f"{n} questions are answered by all models that go on, and {before} were at the last look: runs that grow "
-            "lose none. Are these other runs? Then take the files of the looks (*.arena.looks.json) away"
+            "lose none. Are these other runs? Then delete the files of the looks (*.arena.looks.json)"
         )
     _add_look(family, board, at, on, names, total, settings, new=n > before)
     files = memory.write(places, memory.Kept(head, tuple(names), family))

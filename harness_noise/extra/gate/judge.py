@@ -273,7 +273,7 @@ def judge(
         warnings = [
             Note(
                 "same_scores",
-                f"THE SAME SCORES: every question of {a.name} scores as in {b.name}. Is it one run twice?",
+                f"every question of {a.name} has the same score in {b.name}: if they are one run, name two different runs",
             )
             for a, b in combinations((run, *without_copies(baselines)[0]), 2)
             if _same_scores(a, b)

@@ -96,7 +96,7 @@ def _read(path: Path) -> Run:
 
 
 def _not_kept(path: Path) -> InputError:
-    return InputError(f"{path}: not a run that `store` has kept, or a damaged one. Take it away")
+    return InputError(f"{path}: not a run that `store` has kept, or a damaged one. Delete it")
 
 
 def _texts(values: Any, n: int | None = None) -> tuple[str, ...]:

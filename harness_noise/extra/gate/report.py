@@ -89,7 +89,7 @@ def sentence(gate: Gate) -> str:
         text = f"a loss{_allowed(gate)} is excluded in {rows}{errs}"
     else:
         proof = "" if what == "question" else NO_PROOF
-        text = f"no loss{_allowed(gate)} is shown in {rows}{_though(judged)}{proof}{_worth(judged)}"
+        text = f"no loss{_allowed(gate)} is shown in {rows}{_though(judged, _allowed(gate))}{proof}{_worth(judged)}"
     lost = f". NOT judged: {', '.join(gate.left_out)}" if gate.left_out and gate.outcome != CANNOT else ""
     return f"{gate.outcome}: {text}{lost}"
 
@@ -98,12 +98,14 @@ NO_PROOF = ". That is not proof that there is none: the rule no-loss asks for pr
 """What a pass by the rule regression does not show."""
 
 
-def _though(judged: list[GateRow]) -> str:
+def _though(judged: list[GateRow], allowed: str) -> str:
     """Return a clause on the rows whose estimate is beyond what is required, "" if there is none."""
     beyond = sum(_is_beyond(row) for row in judged)
     if not beyond:
         return ""
-    return ", though the estimate is beyond it" + (f" in {beyond}" if len(judged) > 1 else "")
+    return f", though the estimate is {'beyond it' if allowed else 'a loss'}" + (
+        f" in {beyond}" if len(judged) > 1 else ""
+    )
 
 
 def _is_beyond(row: GateRow) -> bool:

@@ -30,7 +30,7 @@ def of_regression(table: Regression, *, brief: bool = False, wide: bool = False)
         sections.append(_fit_section(fit, rows, marks))
         tested = [row for row in rows if row.field != INTERCEPT and row.p_adjusted is not None]
         if SCORED in fit.diagnostics:
-            sentences.append(f"{fmt.plain(fit.task)}: no association of {fmt.models_of(fit)} is told: {_SCORING}.")
+            sentences.append(f"{fmt.plain(fit.task)}: no association of {fmt.models_of(fit)} is reported: {_SCORING}.")
             continue
         significant = [row for row in tested if significance_tone(row)]
         sentences += [_coefficient_sentence(fit, row) for row in significant]

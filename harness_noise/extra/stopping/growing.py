@@ -281,7 +281,7 @@ def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before
     if before is not None and n < before.n_asked:
         raise InputError(
             f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {before.n_asked} were "
-            "at the last look: a run that grows loses none. Is it another run? Then take the file of its looks away"
+            "at the last look: a run that grows loses none. Is it another run? Then delete the file of its looks"
         )
     return n, sum(int(is_scored(part).sum()) for part in parts_b)
 

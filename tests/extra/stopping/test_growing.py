@@ -175,7 +175,7 @@ def test_what_the_looks_before_do_not_fit_is_refused(
     assert memory.read_text() == before
     for broken in ("{", "[]", '{"kind": "looks"}', before.replace('"taken"', '"took"')):
         memory.write_text(broken)
-        refused("Take it away to start again")
+        refused("Delete it to start again")
 
 
 def test_questions_in_the_order_of_the_benchmark_are_refused(

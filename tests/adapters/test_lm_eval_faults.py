@@ -99,8 +99,7 @@ is left by one assignment, so there is nothing in it that could fail."""
 
 DOORS = ("hook.py:wrap.<locals>.evaluate", "sessions.py:_evaluate.<locals>.evaluate",
          "sessions.py:_simple_evaluate.<locals>.simple_evaluate", "sessions.py:_add_env_info.<locals>.add_env_info",
-         "repeats.py:Asking._answering.<locals>.answers",
-         "repeats.py:Asking._filter.<locals>.apply_filters")  # fmt: skip
+         "repeats.py:Asking._answering.<locals>.answers")  # fmt: skip
 """What lm-eval itself calls: no statement of ours has run at its entry, and none is left at its return. An exception
 there could come from the interpreter only (a signal), and ends a run as it does without us."""
 

@@ -20,7 +20,7 @@ NATIVE = evaluator.evaluate
 N = 40
 OURS = ("of_lm_eval/growing.py", "live/repeats.py:Asking", "of_lm_eval/population.py", "stopping/rules.py",
         "stopping/observed.py", "analysis/drawing.py", "stopping/growing.py")  # fmt: skip
-BEFORE = ("StoppingRule.parse", "StoppingRule.__post_init__", "_check_looks", "number_wanted")
+BEFORE = ("StoppingRule.parse", "StoppingRule.__post_init__", "number_wanted")
 """What the user's own call does before lm-eval is called."""
 DOORS = ("build_all_requests", "doc_iterator", "answers", "Growing.evaluate")
 """What lm-eval calls, and what is called in its place; an exception at its entry or return could come from the

@@ -377,8 +377,8 @@ def _add_look(
             if not math.isclose(old, mean, rel_tol=1e-9, abs_tol=1e-12):
                 raise InputError(
                     f"{name}: its mean over the {seen.n} questions of the last look was {old:.6g} and is {mean:.6g}. A "
-                    "look counts all answers to a question at once. If the answers were made or scored again, take the "
-                    "files of the looks (*.arena.looks.json) away to start again"
+                    "look counts all answers to a question at once. If the answers were made or scored again, delete "
+                    "the files of the looks (*.arena.looks.json) to start again"
                 )
     elif not family.info:
         raise InputError(

@@ -273,7 +273,8 @@ def judge(
         warnings = [
             Note(
                 "same_scores",
-                f"every question of {a.name} has the same score in {b.name}: if they are one run, name two different runs",
+                f"every question of {a.name} has the same score in {b.name}: if they are one run, "
+                "name two different runs",
             )
             for a, b in combinations((run, *without_copies(baselines)[0]), 2)
             if _same_scores(a, b)

@@ -70,7 +70,10 @@ def answers_used(row: Difference, name_a: str, name_b: str) -> str:
         return ""
     other, stopped = (name_a, name_b) if row.n_only_a > row.n_only_b else (name_b, name_a)
     total = counted(row.n_questions + more, "question")
-    return f"the looks' estimate, which uses the answers of {other} to all {total} as far as they predict those of {stopped}"
+    return (
+        f"the looks' estimate, which uses the answers of {other} to all {total} as far as they predict those of "
+        f"{stopped}"
+    )
 
 
 def beside_means(row: Difference) -> list[str]:

@@ -24,6 +24,38 @@ TABS = {
     "Validation": ("validation/index.md", "Does a 95% interval contain the truth in 95% of cases? This was simulated."),
 }
 """The landing page of a tab and its first sentence. Start has the README."""
+BELOW = {
+    "Validation": """
+## How to read a figure
+
+In a simulation the truth is known, so each interval can be checked. **Coverage** is the share of intervals that contain
+it. A 95% interval should have 95%.
+
+- **Below 95%** the interval is too short. At 90% it misses the truth twice as often as it promises.
+- **Above 95%** it is wider than it need be. You can trust it, but it hides small differences.
+- **Close to 95%** can be chance. The figure has a standard error of 0.2 points with 10,000 replications, and of 1.5
+  points with 200.
+
+**95.3** (94.3 … 99.3) is the median of several designs, with the lowest and the highest. An example, the difference of
+two runs:
+
+[Rows: none; 5 giant](../../benchmarks/results/coverage/difference-of-two-runs.csv)
+
+The first two columns are this package's interval, if the models are equal and if they differ. The last one is the usual
+formula (difference ± 1.96 standard errors), which ignores clusters. It holds if there are none. With five clusters, of
+which one has half of the questions, its interval is far too short.
+
+| Other figures | What they are | They should be |
+|---|---|---|
+| type I error, wrong decisions | how often a difference is found that is not there | at most 5%, or 2.5% one-sided |
+| power, found | how often a true difference is found | high, but a small one needs many questions |
+| codes | how often a [diagnostic](../diagnostics.md) warns | high if the coverage is not 95% |
+
+Look for the row that is most like your data: the number of questions, answers and clusters, and the score. What was not
+simulated is not shown.
+""",
+}
+"""What a landing page has below its table."""
 HEADS = {"How-to": "Command", "Methods": "Question"}
 LINES = {
     "tutorials/table.md": "compare two CSV files, a page to send, a sentence for a paper",
@@ -118,7 +150,7 @@ def landing(tab: str) -> str:
     ]
     head = f"# {tab}\n\n{sentence}\n\n" + '<div class="contents" markdown="1">' + "\n\n"
     head += f"| Page | {HEADS.get(tab, 'What it has')} |\n|---|---|\n"
-    return head + "\n".join(rows) + "\n\n</div>\n"
+    return head + "\n".join(rows) + "\n\n</div>\n" + BELOW.get(tab, "")
 
 
 def for_models() -> str:

@@ -23,7 +23,7 @@ _FLAG = re.compile(r"(?<![`\w-])--[a-z][a-z_-]*")
 
 
 def page(in_flags: Callable[[str], str]) -> str:
-    """Return docs/diagnostics.md: Markdown tables of diagnostic codes by severity, with advice.
+    """Return docs/diagnostics.md: a Markdown table of codes for each severity, with an anchor for each code.
 
     Args:
         in_flags: puts a flag in place of every parameter that a text names in backticks.
@@ -31,19 +31,20 @@ def page(in_flags: Callable[[str], str]) -> str:
     all_kinds()  # those of extras have codes of their own
     parts = [_HEAD]
     for severity in Severity:
-        rows = [_line(item, in_flags) for item in listed() if item.severity is severity]
+        of_this = sorted((item for item in listed() if item.severity is severity), key=lambda item: item.code)
+        rows = [_line(item, in_flags) for item in of_this]
         table = ["| code | what it means | what to do |", "|---|---|---|", *rows]
         parts.append("\n".join([f"## {severity.value}", "", _LEADS[severity], "", *table, ""]))
     return "\n".join(parts)
 
 
 def _line(item: Diagnostic, in_flags: Callable[[str], str]) -> str:
-    """Return a diagnostic's line of the Markdown table: code, meaning and advice."""
+    """Return a diagnostic's line of the Markdown table: code with its anchor, meaning and advice."""
     advice = [_marked(item.to_do, in_flags)]
     for case, text in (("Without clusters", item.without_clusters), ("With labels", item.with_labels)):
         if text:
             advice.append(f"{case}: {_marked(text[0].lower() + text[1:], in_flags)}")
-    return f"| `{item.code}` | {item.page} | {' '.join(advice)} |"
+    return f'| <a id="{item.code}"></a>`{item.code}` | {item.page} | {" ".join(advice)} |'
 
 
 def _marked(text: str, in_flags: Callable[[str], str]) -> str:

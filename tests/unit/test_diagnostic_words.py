@@ -26,6 +26,7 @@ all_kinds()  # those of extras have codes of their own
 def documented(root: Path) -> dict[str, tuple[str, str]]:
     """Code → what it means, what to do, without Markdown."""
     text = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8").replace("`", "")
+    text = re.sub(r'<a id="\w+"></a>', "", text)
     return {
         code: (said, to_do)
         for code, said, to_do in re.findall(r"^\| (\w+_\w+|unpaired|skewed|separated) \| (.*) \| (.*?) \|$", text, re.M)
@@ -36,6 +37,15 @@ def test_the_page_is_made_from_the_diagnostics(root: Path) -> None:
     written = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     assert written == page(in_flags), "python -m harness_noise.cli.diagnostics > docs/diagnostics.md"
     assert set(documented(root)) == set(DIAGNOSTICS)
+
+
+def test_each_code_has_a_place_of_its_own_that_what_names(root: Path) -> None:
+    parts = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    found = [re.findall(r'^\| <a id="(\w+)"></a>`\1` ', part, re.M) for part in parts]
+    assert sorted(code for codes in found for code in codes) == sorted(DIAGNOSTICS)
+    assert [codes for codes in found if codes != sorted(codes)] == []
+    assert hn.what("few_flips").page.endswith("/diagnostics/#few_flips")
+    assert "#" not in hn.what("deff").page
 
 
 @pytest.mark.parametrize("item", DIAGNOSTICS.values(), ids=list(DIAGNOSTICS))

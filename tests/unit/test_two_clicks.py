@@ -13,7 +13,7 @@ DOCS = ROOT / "docs"
 HOME = "README"
 ANSWERS = (
     ("What is `deff`?", ("Reference", "Glossary"), "How many times clusters inflate the variance"),
-    ("What does `few_flips` mean?", ("Reference", "Diagnostics"), "| `few_flips` | "),
+    ("What does `few_flips` mean?", ("Reference", "Diagnostics"), "`few_flips` | "),
     (
         "Why is my SE larger than lm-eval's?",
         ("How-to", "Why are my error bars different now?"),

@@ -114,7 +114,8 @@ def what(
         rows = _sentences_on_runs(found, runs, {name: value for name, value in said.items() if value} | others)
     labels = tuple(label for label in found.labels if label)
     remark = "" if rows or not runs else _why_none(found, len(runs))
-    return Meaning(found.name, found.says, labels, found.fields, tuple(rows[:ROWS]), remark, f"{SITE}{found.page}/")
+    page = f"{SITE}{found.page}/{found.anchor and f'#{found.anchor}'}"
+    return Meaning(found.name, found.says, labels, found.fields, tuple(rows[:ROWS]), remark, page)
 
 
 def _unknown(term: str) -> str:

@@ -31,6 +31,8 @@ class Term:
     """Its names in JSON."""
     shown_by: str = ""
     """The command that shows it, if `analyze` and `compare` do not."""
+    anchor: str = ""
+    """Its place on the page."""
 
     @property
     def names(self) -> Iterator[str]:
@@ -73,7 +75,7 @@ def find(word: str) -> Term | None:
     item = DIAGNOSTICS[word]
     says = f"{item.page or item.meaning.format(units='questions or clusters')} {item.to_do}"
     says = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", says)  # a screen has no links
-    return Term(name=word, says=says, page="diagnostics", fields=("diagnostics",))
+    return Term(name=word, says=says, page="diagnostics", fields=("diagnostics",), anchor=word)
 
 
 _LM_EVAL = r"(?:avg_|avg_clustered_|avg_ci_low_|avg_ci_high_|total_|data_|data_upper_|prediction_)stderr"

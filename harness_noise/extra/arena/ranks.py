@@ -10,7 +10,6 @@ from dataclasses import replace
 import numpy as np
 from scipy import special
 
-from ...analysis.row_noise import noise_of
 from ...arrays import BoolArray, FloatArray, IntArray
 from ...data.across import tasks_together
 from ...data.notes import Note
@@ -27,6 +26,7 @@ from ...stats.pairs import Table
 from ...stats.passk import pass_curves, steps_of_k
 from ...stats.power import detectable_effect, required_units
 from ..ranks import RankSets, from_decisions
+from ..row_noise import noise_of
 from .pairs import square
 from .rank_sets import chosen_by_half, rank_sets, stability
 from .results import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analysis.ranges import Ends, score_range
-from ...analysis.row_noise import ONE_RUN, Noise, noise_of
 from ...analysis.sample import group_parts, group_shares, kernel, sample
 from ...data.clusters import split_crossed
 from ...data.native_values import agree_on_metrics
@@ -18,6 +17,7 @@ from ...data.scores import Run
 from ...errors import InputError
 from ...results.rows import Difference, Estimate
 from ...stats.power import Variances
+from ..row_noise import ONE_RUN, Noise, noise_of
 
 if TYPE_CHECKING:
     from ...data.scores import Scores

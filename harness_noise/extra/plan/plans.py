@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...analysis.row_noise import ONE_RUN, Noise
 from ...data.native_values import MISMATCH, agree_on_metrics
 from ...data.notes import Note
 from ...data.scores import Run
@@ -26,6 +25,7 @@ from ...stats.power import (
     rule_of_thumb,
 )
 from ...stats.tolerances import SLACK
+from ..row_noise import ONE_RUN, Noise
 from . import stats as planning
 from .pilots import TWO_LIKE_THIS, doubled, from_numbers, from_runs, noise_by_task
 from .results import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow

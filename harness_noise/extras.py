@@ -118,8 +118,8 @@ class Extra:
     explains: Mapping[str, str] = field(default_factory=dict)
     """Optional field of rows → the module that explains a row which has it.
 
-    Its functions are `estimand(rows)`, `size(row)`, `remark(row)` and `noise(row, scale, assurance)`, which plans take.
-    Its SUBJECT is the estimand in a sentence.
+    Its functions are `estimand(rows)`, `size(row)`, `remark(row)` and `noise(row, scale, assurance)`, for sizes of
+    designs. Its SUBJECT is the estimand in a sentence.
     """
     tooltips: str = ""
     """The module of its function `tooltip(label, row)`, which explains columns and cells of pages."""
@@ -129,6 +129,8 @@ class Extra:
     """Code of its notes → what such a note is about."""
     routine_notes: tuple[str, ...] = ()
     """Codes of what is mostly as it should be: other notes are shown before them."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Place in a help, a sentence or a page of the core → what is said there of this extra."""
     needs: tuple[str, ...] = ()
     """Folders of other extras, without which it is not there."""
 
@@ -213,6 +215,12 @@ def notes() -> dict[str, str]:
 def routine_notes() -> frozenset[str]:
     """Return the codes of notes of extras that are shown last."""
     return frozenset(code for extra in found().values() for code in extra.routine_notes)
+
+
+def words(place: str, **values: str) -> str:
+    """Return what installed extras say of themselves at a place of the core, with {name} replaced by its value."""
+    said = "".join(extra.words.get(place, "") for extra in found().values())
+    return said.format(**values) if values else said
 
 
 def switches(command: str) -> list[Switch]:

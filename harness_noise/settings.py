@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from .choices import CR2, INTERVALS, REGISTERS, T_TEST, TESTS, WILD, check_partners
 from .errors import InputError, check_kind, check_one_of, parameter
-from .extras import calculations, keywords
+from .extras import calculations, keywords, words
 
 Interval = str
 """auto, or the name of one of `choices.INTERVALS`."""
@@ -66,7 +66,8 @@ def all_count_as_zero(missing: str) -> bool:
 _SENTENCES = {
     # entry points
     "read": "reading computes nothing: give {what} to `analyze` or `compare`",
-    "estimate analyze export": "{what} is about a difference: it is for `compare` and `arena`, and here is one model",
+    "estimate analyze export": f"{{what}} is about a difference: it is for `compare`{words('difference')}, and "
+    "here is one model",
     "estimate.cluster estimate.only estimate_difference.cluster estimate_difference.only": (
         "{what} names a field of the questions of a run, and arrays have none: give labels as `clusters`, and only the "
         "rows that count"

@@ -77,7 +77,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         merge_notes(notes),
         tuple(flips),
         families=tuple(row.family for row in rows),
-        # limits that allow for looks have no other p
+        # limits that allow for early stopping have no other p
         one_sided=tuple(None if row.recorded else OneSided(*row.decision.one_sided[0].tolist()) for row in rows),
         skews=tuple(row.skew for row in rows),
     )

@@ -18,7 +18,7 @@ from ..data.scores import CorpusScores, Run, Scores
 from ..data.units import Equivalent
 from ..errors import InputError
 from ..results.diagnostics import STOPPED
-from ..results.parts import STOPS, Drawn, Sequential
+from ..results.parts import KINDS, STOPS
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:
@@ -271,12 +271,12 @@ def about_clusters(what: str, spec: str, against: str, option: str, *, refused: 
 def read_block(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a log's valid records of early stopping, and of randomly drawn questions, from its `noise` block."""
     entries = block if isinstance(block, Mapping) else {}
-    return recorded_stops(entries.get(STOPS)), valid_objects(entries.get("drawn"), Drawn)
+    return recorded_stops(entries.get(STOPS)), valid_objects(entries.get("drawn"), KINDS["drawn"])
 
 
 def recorded_stops(rows: object) -> list[dict[str, Any]]:
     """Return the valid early-stopping records among these rows, each `decision` with its margin."""
-    found = valid_objects(rows, Sequential)
+    found = valid_objects(rows, KINDS[STOPS])
     return [{**record, "decision": Equivalent.recorded(record["decision"])} for record in found]
 
 

@@ -333,11 +333,11 @@ def records_of(runs: Sequence[Run]) -> dict[str, Any]:
     correction(runs)
     if not any(run.stops or run.drawn for run in runs):
         return {}
-    from ..results.parts import STOPS, Drawn, Sequential
+    from ..results.parts import KINDS, STOPS
 
     return {
-        STOPS: tuple(Sequential(**record) for run in runs for record in run.stops),
-        "drawn": tuple(Drawn(**record) for run in runs for record in run.drawn),
+        STOPS: tuple(KINDS[STOPS](**record) for run in runs for record in run.stops),
+        "drawn": tuple(KINDS["drawn"](**record) for run in runs for record in run.drawn),
     }
 
 

@@ -281,7 +281,7 @@ def overall_differences(
 ) -> tuple[list[Difference], list[Combined], list[Note]]:
     """Return A − B over all tasks for each pair and metric, other tests of the same, and notes.
 
-    The rows of one metric and scorer are a family, as the pairs of an arena's board are. That of one pair is alone in
+    The rows of one metric and scorer are a family, as all pairs of many runs are. That of one pair is alone in
     it, so that its adjusted p is its p.
 
     Args:

@@ -222,7 +222,7 @@ def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> 
     """Join one corpus metric of several runs: each run's answers become further repeats."""
     first = parts[0]
     if len(parts) == 1 or (first.stats is None and not first.records):
-        return first  # for a name the arena needs no more
+        return first  # for a name no more is needed
     alike = [part for part in parts if _n_sums(part) == _n_sums(first)]
     if len(alike) < len(parts):
         said = f"only {len(alike)} of {len(parts)} runs have it"

@@ -112,7 +112,7 @@ class RowDecision:
     """The row's own decision, (1,)."""
     family: str = ""
     recorded: str = ""
-    """The verdict of the looks that stopped a run, which stands unless the adjustment takes a difference back."""
+    """The verdict of the rule that stopped a run, which stands unless the adjustment takes a difference back."""
     filled: Filled | None = None
     """None: nothing is missing, or all of it counts as wrong."""
     skew: Skew | None = None

@@ -1,4 +1,4 @@
-"""The public functions on runs: `read`, `analyze`, `compare`, `arena`, and the others that commands call."""
+"""The public functions on runs: `read`, `analyze`, `compare`, and the others that commands call."""
 
 from __future__ import annotations
 

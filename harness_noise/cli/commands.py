@@ -102,6 +102,8 @@ _OWN = (
 )
 _SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"
 """Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""
+_MANY = "arena"
+"""The command for more than two runs, if none is named."""
 
 
 class _Every(Mapping[str, click.Command]):
@@ -157,7 +159,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             if args[0] not in _SHIPPED.split() or options.is_place(args[0]):
-                args = [*routing.command_of(args, COMMANDS), *args]
+                args = [*routing.command_of(args, COMMANDS, _MANY), *args]
             if args[0] not in COMMANDS:
                 raise click.UsageError(extras.not_installed(args[0]), ctx)
         return super().resolve_command(ctx, args)

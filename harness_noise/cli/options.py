@@ -246,13 +246,13 @@ RUN = click.argument(
 COMPLETE = several(
     "--complete",
     "RUN",
-    "A run that answered everything, used to extrapolate from a random subset of the questions, or a profile that has "
-    "its questions (arena --write-profile FILE --with-questions). Repeatable.",
+    "A run that answered everything, used to extrapolate from a random subset of the questions"
+    f"{extras.words('--complete')}. Repeatable.",
 )
 PROFILE = value(
     "--profile",
     "NAME|FILE",
-    "Take the noise from a benchmark's profile (see list, arena).",
+    f"Take the noise from a benchmark's profile{extras.words('--profile')}.",
 )
 
 EFFECT = value(

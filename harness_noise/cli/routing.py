@@ -1,4 +1,4 @@
-"""Choice of the command if none is named: one run is analyzed, two are compared, more are an arena."""
+"""Choice of the command if none is named: one run is analyzed, two are compared, for more an extra has one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ..errors import is_now
 from . import helps, options
 
 BY_RUNS = {1: "analyze", 2: "compare"}
-MANY = "arena"
 HELP = ("-h", "--help")
 
 
@@ -31,8 +30,13 @@ def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Comman
     return [*arguments[1:2], "--help"]
 
 
-def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str]:
+def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command], many: str) -> list[str]:
     """Return in a list the command to use where none was typed: by the number of runs. Refuse what names no place.
+
+    Args:
+        arguments: the words that were typed.
+        commands: all commands by name.
+        many: the name of the command for more than two runs.
 
     Raises:
         click.UsageError: they begin with what is neither a file nor a number.
@@ -40,7 +44,7 @@ def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command]) 
     first = arguments[0]
     if not (_is_number(first) or options.is_place(first)):
         raise click.UsageError(_unknown(first, commands))
-    return [BY_RUNS.get(_runs_in(arguments, commands), MANY)]
+    return [BY_RUNS.get(_runs_in(arguments, commands, many), many)]
 
 
 def _is_number(word: str) -> bool:
@@ -60,13 +64,13 @@ def _unknown(word: str, commands: Mapping[str, click.Command]) -> str:
     return f"No such command or file {word!r}. {meant}"
 
 
-def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> int:
+def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command], many: str) -> int:
     """Return how many runs the arguments name, with globs expanded and options left out.
 
     The options of the three commands for runs mean the same.
     """
     every: dict[str, click.Parameter] = {}
-    for name in filter(commands.__contains__, (*BY_RUNS.values(), MANY)):
+    for name in filter(commands.__contains__, (*BY_RUNS.values(), many)):
         every |= {helps.longest(param): param for param in commands[name].params if isinstance(param, click.Option)}
     loose: dict[str, Any] = {"ignore_unknown_options": True, "allow_extra_args": True}
     reader = click.Command("any", params=[*every.values()], add_help_option=False, context_settings=loose)

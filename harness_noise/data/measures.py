@@ -1,4 +1,4 @@
-"""Measures besides the score: the fields that a reader looks for in each answer, and their values.
+"""Measures besides the score: the fields that a reader seeks in each answer, and their values.
 
 A reader keeps what `usage_of` finds as `Scores.usage`; `io.measures` makes of it the rows that were asked for.
 """

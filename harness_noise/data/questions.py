@@ -258,7 +258,7 @@ def text_hash(text: str) -> int:
 def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
     """Make repeated keys unique: the n-th occurrence (n > 1) of `key` becomes `key#n`.
 
-    A key that itself looks like a numbered one keeps its text if it came first.
+    A key that is itself like a numbered one keeps its text if it came first.
     """
     count, taken, out = Counter[str](), set(keys), []
     for key in keys:

@@ -492,7 +492,7 @@ class ReadOptions:
 
     @property
     def usage(self) -> tuple[str, ...]:
-        """Fields that a reader looks for in every answer besides the score."""
+        """Fields that a reader seeks in every answer besides the score."""
         return fields_to_read(self.measures, prices=bool(self.prices)) if self.measures else ()
 
     def question_field(self, where: object) -> UserSpec | None:

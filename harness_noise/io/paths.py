@@ -28,7 +28,7 @@ TWO_BYTES = (BOM_UTF16_LE, BOM_UTF16_BE)
 KEPT_BESIDE = ".looks.json"
 """The ending of the file next to a run that keeps its looks."""
 BESIDE = ".noise"
-"""The folder in a harness's output for files of our live runs. No reader looks into it."""
+"""The folder in a harness's output for files of our live runs. No reader opens it."""
 FRAME = "DataFrame"
 """The name of a table in memory."""
 
@@ -116,7 +116,7 @@ def resolve_path(place: PathInput) -> Path:
         ) from None
     try:
         path: Any = UPath(text)
-        path.fs  # noqa: B018 - here fsspec looks for the library of this kind of file system
+        path.fs  # noqa: B018 - here fsspec searches for the library of this kind of file system
     except (ImportError, ValueError) as error:
         raise InputError(
             f"{text}: {scheme}:// cannot be read here ({error}). Install the fsspec library for it "

@@ -35,7 +35,7 @@ class Adapter(Protocol):
     # owns_folders: bool = False  # may be set: a folder that it recognises has no other adapter's runs
 
     def sniff(self, path: Path) -> bool:
-        """Return True if an existing file or folder looks like this harness's output. Fast, and never raises."""
+        """Return True if an existing file or folder seems to be this harness's output. Fast, and never raises."""
         ...
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
@@ -89,7 +89,7 @@ class AdapterInParts(Adapter, Protocol):
         """Return the runs at `path` from all parts that were read, and an error for what cannot be used.
 
         An error in the answer is a note of the runs beside it; it ends the command where there are none, or where it
-        is a `harness_noise.errors.FinalError`. `arena` goes on in any case.
+        is a `harness_noise.errors.FinalError`. A reading of many runs goes on in any case.
         """
         ...
 

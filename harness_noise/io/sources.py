@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..data.native_values import check_native
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
+from ..extras import words
 from . import registry as adapters
 from .joining import joined
 from .paths import FRAME, PathInput, is_frame, is_path, name_of
@@ -128,7 +129,7 @@ def pair_of(
         raise InputError(f"{places[0]} holds one run ({have[0]}): name a second run to compare it with")
     if many:
         typed = shlex.join(places) if all(map(is_path, sources)) else " ".join(["RUN"] * len(runs))
-        many = f"{many}compare them all pair by pair with `harness-noise arena {typed}`, "
+        many += words("many runs", runs=typed)
     each = ", ".join(f"{run.model} ({run.name})" if len(have) < len(runs) else run.model for run in runs)
     raise InputError(
         f"{len(runs)} runs are given: {each}. Name two files or folders, choose two models with `models=('A', 'B')`, "

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+from .. import extras
 from ..results.diagnostics import SCORED, explained, meaning_of
 from ..results.rows import Difference
 from . import fmt
@@ -390,7 +391,7 @@ DIFFERENCES: dict[str, Column] = {
     "missing": replace(_MISSING, rank=4),
     **{key: replace(column, rank=column.rank + 1) for key, column in _LABELS.items()},
 }
-"""Columns of `compare`, and of the pairs of `arena`."""
+"""Columns of `compare`, and of all pairs of many runs."""
 
 
 def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95%") -> list[Column]:
@@ -412,8 +413,8 @@ JSON, in lm-eval's results and in Inspect's logs. A terminal of 80 columns shows
 shows all. All standard errors are on the metric's own scale.
 """
 _PARTS: tuple[tuple[str, str, dict[str, Column], dict[str, tuple[str, str]]], ...] = (
-    ("Of one run", "Tables of `analyze`, and of the models of `arena`.", MEANS, NATIVE),
-    ("Of two runs", "Tables of `compare`, and of the pairs of `arena`.", DIFFERENCES, {}),
+    ("Of one run", "Tables of `analyze`", MEANS, NATIVE),
+    ("Of two runs", "Tables of `compare`", DIFFERENCES, {}),
 )
 
 
@@ -422,7 +423,7 @@ def page() -> str:
     out = [PAGE]
     for title, lead, columns, native in _PARTS:
         heads = ["column", "what it is", "JSON", *(["lm-eval", "Inspect"] if native else [])]
-        rows = [f"## {title}\n\n{lead}\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+        rows = [f"## {title}\n\n{lead}{extras.words(lead)}.\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for key, column in columns.items():
             cells = [column.label, column.hint, _code(str(column.cell))]
             if native:

@@ -45,7 +45,7 @@ def digits_of_means(row: Any) -> int:
     if a is None or b is None or diff is None or digits >= MOST_DECIMALS - 1:
         return digits
     if abs(a - b - diff) > SLACK * max(abs(a), abs(b)):
-        return digits  # a difference that looks have corrected is not that of the means
+        return digits  # a difference that was corrected for early stopping is not that of the means
     scale = scale_of(row)
     places = scale.digits(digits)
     shown_a, shown_b, shown_diff = (round(scale.times * x, places) for x in (a, b, diff))

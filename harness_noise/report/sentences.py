@@ -14,7 +14,7 @@ from ..data.units import Equivalent
 from ..errors import counted, some_of
 from ..extras import display_of, explaining
 from ..results.diagnostics import FIRST_ATTEMPTS, NOT_ASKED, STOPPED, explained
-from ..results.parts import KEYWORD
+from ..results.parts import KEYWORD, STOPS
 from ..results.rows import (
     CANNOT,
     COULD_NOT,
@@ -115,7 +115,7 @@ def verdicts_if_missing(row: Difference) -> str:
 
 def _reported(row: Estimate | Difference, start: str, how: str, interval: str) -> str:
     """Return the main clause of a row's sentence: value ± error on the task, sample, interval."""
-    has_error = row.se and not (isinstance(row, Difference) and row.test == "sequential")
+    has_error = row.se and not (isinstance(row, Difference) and row.test == STOPS)
     value = fmt.shown(row, fmt.value_of(row), mean=isinstance(row, Estimate), unit=not has_error)
     error = f" ± {fmt.amount(row, row.se)}" if has_error else ""
     where = fmt.on_task(row)
@@ -337,7 +337,7 @@ def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], 
     each = dict.fromkeys(map(fmt.pairing, compared))
     parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"] if each else []
     if any(row.se is not None for row in rows):
-        # the tables of an arena, which names the family, have it of means and of differences
+        # the tables of many runs, which name the family, have it of means and of differences
         parts.append(f"± is the standard error{' of the difference' if compared and not family else ''}{error_words}")
     parts.append(f"CI: {fmt.level_of(rows)} confidence interval{'' if compared else made_by}")
     parts += [f"p: two-sided{made_by}"] if compared else []
@@ -562,7 +562,7 @@ def _test(row: Difference) -> str:
     tested = row.p_value is not None and fmt.has_t(row)
     what = row.test if tested else row.interval
     name = "" if what == "none" else fmt.test_name(what, row)
-    if name in ("Fisher's exact", "sequential"):
+    if name in ("Fisher's exact", STOPS):
         return f"{name} test"
     unpaired = "unpaired " if "unpaired" in row.diagnostics else ""
     return unpaired + re.sub(r"^t\b(?!-)", "t test", name)

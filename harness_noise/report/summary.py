@@ -18,7 +18,7 @@ from ..errors import some_of
 from ..extras import display_of
 from ..io.paths import telling_parts
 from ..results.forms import Document, rendered
-from ..results.parts import KEYWORD
+from ..results.parts import KEYWORD, STOPS
 from ..results.rows import (
     LARGEST,
     MISSING,
@@ -129,10 +129,11 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     first = first_metrics(rows)
     written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
-    stops = [_of_stops().stop_section(table.sequential, "When the run stopped")] if table.sequential else []
+    looked = getattr(table, STOPS)
+    stops = [_of_stops().stop_section(looked, "When the run stopped")] if looked else []
     beside = [*by_slice, *stops, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
     sentences = [*drawn(table), *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
-    lead = [_of_stops().stopped(row) for row in table.sequential] + [
+    lead = [_of_stops().stopped(row) for row in looked] + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
     ]
@@ -223,10 +224,10 @@ def combined_notes(table: Comparison) -> list[str]:
 
 
 def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
-    """Return a `Summary` of all that follows the first table: slices, looks, flips, sentences."""
+    """Return a `Summary` of all that follows the first table: slices, stops, flips, sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
-    if table.sequential:
-        sections.append(_of_stops().stop_section(table.sequential))
+    if looked := getattr(table, STOPS):
+        sections.append(_of_stops().stop_section(looked))
     if table.full_benchmark:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
@@ -409,7 +410,7 @@ def _ending(answers: Sequence[str], width: int = 16) -> str:
 
 
 def _of_stops() -> Any:
-    """Import and return the module that shows the looks of monitored runs."""
+    """Import and return the module that shows how monitored runs stopped."""
     return display_of(KEYWORD)
 
 

@@ -1,4 +1,4 @@
-"""Markdown, LaTeX, CSV and JSON that `--format` prints, and the tables of an arena as files."""
+"""Markdown, LaTeX, CSV and JSON that `--format` prints."""
 
 from __future__ import annotations
 

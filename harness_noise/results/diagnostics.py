@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from ..extras import words
 from ..stats.tolerances import (
     FEW_DF,
     FEW_FAILURES,
@@ -318,8 +319,8 @@ _ALL = (
         page=(
             "The mean of the scores is not the harness's own value: the file may hold a part of the samples, or the "
             "scores may be read wrongly (a custom conversion, a changed file). Everything computed from them has the "
-            "code: means, differences, pairs, slices, plans. A gate cannot judge such a row, and `export` writes no "
-            "error bar next to the value."
+            f"code: means, differences, pairs, slices{words('mean_mismatch')}. A gate cannot judge such a row, and "
+            "`export` writes no error bar next to the value."
         ),
     ),
     Diagnostic(

@@ -219,7 +219,7 @@ def shown_fields(result: Any) -> dict[str, str]:
 
 def json_value(value: Any) -> Any:
     """Convert a result's value for JSON: a row to a dictionary, rows to a list, keys to texts."""
-    if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of an arena
+    if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of many runs
         return value
     if _has_rows(value):
         return [json_value(element) for element in value]

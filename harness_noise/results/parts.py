@@ -99,6 +99,10 @@ class Drawn(_Object):
     """Key of every question that was drawn → its probability, null if all are equal."""
 
 
+KINDS: Mapping[str, type[Any]] = {STOPS: Sequential, "drawn": Drawn}
+"""Field of a result with what runs have recorded → the kind of one record."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullBenchmark(_Object):
     """The mean over all N questions of a benchmark, estimated from a random subset of them and reference runs.

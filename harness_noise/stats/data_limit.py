@@ -160,7 +160,7 @@ def _quantile(shares: Shares, alpha: float) -> float:
 
 
 class DataLimit:
-    """The limit of one row at any level, for plans, or of the sum of two independent parts."""
+    """The limit of one row at any level, as sizes of designs need it, or of the sum of two independent parts."""
 
     __slots__ = ("_parts",)
 

@@ -2,7 +2,7 @@
 
 All of it works on arrays of any length. `decide` says what each difference says for itself, `apply_adjustment` gives
 the verdicts once p is adjusted over their families: every row of `compare`, metric of a whole corpus, profile, pair of
-counts and column of `arena` goes through both. A verdict over all rows reads the one-sided p-values of the same
+counts and pair of many runs goes through both. A verdict over all rows reads the one-sided p-values of the same
 decision, so that no two of them can disagree.
 """
 

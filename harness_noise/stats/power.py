@@ -5,7 +5,7 @@ ch. 31]. With few degrees of freedom the library's has no number, or takes secon
 the chance of |T| > t is taken by quadrature over z.
 
 The formula is that of [Miller, eqs. 9–10], with σ²/K for each of the two runs and the noncentral t of the
-planned design in place of the normal distribution: the variance of the new run is an estimate, too.
+new design in place of the normal distribution: the variance of the new run is an estimate, too.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _solve(alpha: float, power: float, df: FloatArray) -> FloatArray:
 
 
 MOST = 10**12
-"""Units beyond which no plan makes sense."""
+"""Units beyond which no size makes sense."""
 
 
 @dataclass(frozen=True, slots=True)

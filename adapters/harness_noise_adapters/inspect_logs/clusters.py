@@ -189,7 +189,7 @@ class TaskClusters:
 
 
 def is_auto(spec: Spec | None) -> bool:
-    """Return True if a SPEC is `auto`, which looks clusters up in the table of known benchmarks."""
+    """Return True if a SPEC is `auto`, which finds clusters in the table of known benchmarks."""
     return spec in ("auto", FileSpec("auto"))
 
 

@@ -1,4 +1,4 @@
-"""Recognition of Inspect logs. It looks at every file that is given, so it imports next to nothing."""
+"""Recognition of Inspect logs. It reads a little of every file that is given, so it imports next to nothing."""
 
 from __future__ import annotations
 
@@ -56,10 +56,11 @@ _USUAL = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":'
 _FIRST = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*\.json")
 """The file names that Inspect gives its logs, by which an empty log or one not fetched by Git LFS is known."""
-_NAMES = frozenset(
-    b"version status eval plan results stats error samples reductions location etag invalidated log_updates "
-    b"config_updates tags metadata".split()
+HEADER = frozenset(
+    ["version", "status", "eval", "plan", "results", "stats", "invalidated", "log_updates", "error", "metadata"]
 )
+"""The top-level values of a `.json` log that are read, besides its samples."""
+_NAMES = frozenset(b"samples reductions location etag config_updates tags".split()).union(map(str.encode, HEADER))
 _BUFFER = 1 << 12
 _OF_EVAL = {"task", "task_id", "eval_id", "run_id", "created", "dataset", "model", "config"}
 """Keys in the `eval` of a log. In a file of EvalPlus, `eval` has the names of its problems."""

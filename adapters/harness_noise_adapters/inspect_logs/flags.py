@@ -35,7 +35,7 @@ _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
 def refuse(error: Exception) -> NoReturn:
     """Raise an error without our traceback, so that Inspect shows its sentence only."""
-    _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
+    _rich_traceback_guard = True  # what rich asks for: no frame down to this one is shown
     raise error.with_traceback(None) from None
 
 

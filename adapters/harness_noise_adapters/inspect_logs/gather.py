@@ -841,5 +841,5 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
     estimate = estimate_scores(part, Settings(level=level))
     noise = inject.values(estimate)  # what the flag injects, of too few questions, too
     if estimate.var_data is not None and inject.total_below_prediction(estimate):
-        noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and the total looks wrong without it
+        noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and the total seems wrong without it
     return noise, too_few(estimate.diagnostics)

@@ -31,6 +31,7 @@ from harness_noise.io.paths import LARGEST, opened, refuse_pointer
 
 from ..records import CutError, JsonStream
 from ..records import field as lookup
+from .finding import HEADER
 from .records import (
     NOTHING_MORE,
     Faults,
@@ -253,12 +254,6 @@ def damaged(path: Path, why: str) -> InputError:
         f"{path}: not an Inspect log that can be read ({why}). If it was cut short, copy it again or try "
         "`inspect log recover`"
     )
-
-
-HEADER = frozenset(
-    ("version", "status", "eval", "plan", "results", "stats", "invalidated", "log_updates", "error", "metadata")
-)
-"""The top-level values of a `.json` log that are read, besides its samples."""
 
 
 Reductions = dict[tuple[str, str], dict[str, Any]]

@@ -30,7 +30,7 @@ class LmEvalAdapter:
     about = "lm-evaluation-harness: output folders, results and samples files, read and written. Live runs."
 
     def sniff(self, path: Path) -> bool:
-        """Return True if `path` looks like an lm-eval output folder, results file or samples file."""
+        """Return True if `path` seems to be an lm-eval output folder, results file or samples file."""
         from .files.outputs import sniff
 
         return sniff(path)

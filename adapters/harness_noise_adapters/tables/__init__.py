@@ -1,4 +1,4 @@
-"""Adapter for score tables: one row for each answer, in CSV, JSONL, JSON or Parquet, and eval-arena's counts.
+"""Adapter for score tables: one row for each answer, in CSV, JSONL, JSON or Parquet, or right answers counted.
 
 What a column is goes by its values and its neighbours, and not by its name alone (`evidence`). The run's notes say
 which column was read as what. Where two readings stand, reading asks; `--columns` answers.
@@ -44,7 +44,7 @@ class TableAdapter(ReadOnly):
         return {preset.name: preset.reads for preset in all_presets(own)}
 
     def sniff(self, path: Path) -> bool:
-        """Return True if a path looks like a table: by its ending, for JSON also by its content, or a known folder.
+        """Return True if a path seems to be a table: by its ending, for JSON also by its content, or a known folder.
 
         A pointer of Git LFS passes, too. Its reader reports it.
         """

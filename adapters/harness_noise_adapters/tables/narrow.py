@@ -1,7 +1,7 @@
 """Lines of JSON of which only some names are wanted, decoded without the others if msgspec is installed.
 
 A line's other values are copied and not decoded. A name of the line, or of a wanted value, that stands twice loses a
-colon when the line is written again, as in `harness_noise.io.paths.loads`. Nobody looks into the other values.
+colon when the line is written again, as in `harness_noise.io.paths.loads`. Nobody reads the other values.
 """
 
 from __future__ import annotations

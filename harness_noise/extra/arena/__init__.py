@@ -16,6 +16,14 @@ EXTRA = Extra(
     commands={"arena": "cli"},
     keywords={"profile": Keyword("profiles", "profile")},
     listing="listing",
+    words={
+        "--complete": ", or a profile that has its questions (arena --write-profile FILE --with-questions)",
+        "--profile": " (see list, arena)",
+        "Tables of `analyze`": ", and of the models of `arena`",
+        "Tables of `compare`": ", and of the pairs of `arena`",
+        "difference": " and `arena`",
+        "many runs": "compare them all pair by pair with `harness-noise arena {runs}`, ",
+    },
     calculations={
         "arena": Calculation(
             like="all_pairs",

@@ -20,6 +20,7 @@ EXTRA = Extra(
     functions={"plan": "api", "Plan": "results"},
     results="results",
     commands={"plan": "cli"},
+    words={"mean_mismatch": ", plans"},
     calculations={
         "plan": Calculation(
             obeys=f"{_EACH} se repeats_are range missing cluster only seed resamples tasks metrics scorers groups "

@@ -67,7 +67,7 @@ class RunFiles:
 
 
 def sniff(path: Path) -> bool:
-    """Return True if a file or folder looks like lm-eval's output. Never raises."""
+    """Return True if a file or folder seems to be lm-eval's output. Never raises."""
     try:
         if path.is_dir():
             return any(map(_is_results, _candidates(path))) or any(

@@ -158,7 +158,7 @@ def _cut(
 
     Names that stand twice are looked for in every line, or with `shapes` in those that are unlike all lines before:
     what it finds then is a name of the tail, where the scores are; and in those that have one of `names` twice. It
-    never looks into the bulk.
+    never reads the bulk.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
     object leaves unbalanced braces behind, which do not parse.

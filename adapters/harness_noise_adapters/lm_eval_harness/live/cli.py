@@ -240,7 +240,7 @@ def next_step(session: Session) -> str | None:
         return f"Next: harness-noise compare {run} BASELINE tests this run against another one."
     if against is None:
         return f"Next: harness-noise analyze {run} shows this run again."
-    # with another baseline nothing allows for the looks
+    # with another baseline nothing allows for early stopping
     return f"Next: harness-noise compare {run} {shlex.quote(str(against))} shows this decision again."
 
 

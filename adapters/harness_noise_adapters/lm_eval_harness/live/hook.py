@@ -1,6 +1,6 @@
 """The hook around `lm_eval.evaluator.evaluate`: a live run that carries its own noise.
 
-`simple_evaluate` looks `evaluate` up by its global name, in every version, so wrapping that name
+`simple_evaluate` finds `evaluate` by its global name, in every version, so wrapping that name
 (`sessions.py`) gives the model, the task objects and the gathered result, before it is saved and
 printed. Only a wrong choice of the user's stops a run, before the model is asked. Whatever goes wrong
 later costs one warning, and the native result is returned as it came.

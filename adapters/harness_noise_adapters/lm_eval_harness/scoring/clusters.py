@@ -1,6 +1,6 @@
 """The clusters of the questions of each task: by a SPEC or preset, across parallel tasks, or as samples carry them.
 
-`auto` looks a task up in the presets. Most of them are a field of the document. Parallel tasks (one benchmark
+`auto` finds a task in the presets. Most of them are a field of the document. Parallel tasks (one benchmark
 in many languages, or under many prompts) ask question i in every task: their cluster is the
 document's index, across tasks, and it counts only where the reference answers agree.
 """

@@ -106,7 +106,7 @@ _SIZE = re.compile(r"(^|[-_. ])\d+(\.\d+)?[bm]($|[-_. ])", re.IGNORECASE)
 
 @cache
 def is_model(name: str) -> bool:
-    """Return True if a text looks like the name of a language model, by family name or size."""
+    """Return True if a text seems to be the name of a language model, by family name or size."""
     words = re.split(r"[^a-z0-9]+|(?<=[a-z])(?=\d)", name.lower())
     return bool({*words, *re.split(r"[^a-z0-9]+", name.lower())} & {*WORDS["families"]["models"]}) or (
         _SIZE.search(name) is not None

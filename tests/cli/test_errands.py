@@ -220,9 +220,37 @@ def test_a_reply_in_a_column_answer_is_not_labelled_as_the_right_answer(
         path = scores(tmp_path / f"{name}.csv", f"question,{name},score", "q{i},what the model said {i},{g}")
         out = tmp_path / f"labels-{name}.csv"
         _, err = said(capsys, "label", path, "-n", "30", "-o", str(out))
-        assert ("rename that column of the run to response" in err) is advice
+        assert ("name it, --columns response=COLUMN" in err) is advice
         first = pd.read_csv(out).iloc[0]
         assert str(first["target" if advice else "answer"]).startswith("what the model said")
+    file = str(tmp_path / "answer.csv")
+    _, err = said(capsys, "label", file, "-n", "30", "-o", str(out), "--force", "--columns", "response=answer")
+    assert "name it" not in err
+    first = pd.read_csv(out).iloc[0]
+    assert str(first["answer"]).startswith("what the model said")
+    assert pd.isna(first["target"])
+
+
+def test_the_columns_of_answers_can_be_named_and_switched_off(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = scores(
+        tmp_path / "a.csv", "question,said,meant,response,target,score", "q{i},mine {i},right {i},x {i},y {i},{g}"
+    )
+    out = str(tmp_path / "labels.csv")
+    for columns, answer, target in (
+        ("repeat=none", "x ", "y "),
+        ("response=said,target=meant", "mine ", "right "),
+        ("response=target", "y ", None),
+        ("response=none", None, "y "),
+        ("target=none", "x ", None),
+    ):
+        said(capsys, "label", file, "-n", "30", "-o", out, "--force", "--columns", f"score=score,{columns}")
+        first = pd.read_csv(out).iloc[0]
+        for column, start in (("answer", answer), ("target", target)):
+            assert pd.isna(first[column]) if start is None else str(first[column]).startswith(start)
+    _, err = said(capsys, "label", file, "-n", "30", "-o", out, "--force", "--columns", "response=words", code=2)
+    assert "no such column" in err
 
 
 def paired(folder: Path, n: int, lost: int, gained: int = 0) -> tuple[str, str]:

@@ -37,6 +37,8 @@ NAMES = ("question", "score", "task", "metric", "scorer", "model", "repeat", "cl
 """Our columns."""
 WIDE = {"models": "model", "metrics": "metric"}
 """The words in `columns` for a wide table's columns, and the column that each makes."""
+ANSWERS = ("target", "response")
+"""The words in `columns` for the columns with the right answer and with what the model said."""
 MISSING = "missing"
 """The word in `columns` for the column that says why an answer has no score. A row with such a reason has no score."""
 NEEDED = ("question", "score")
@@ -112,7 +114,7 @@ class TableColumns:
             InputError: a column that the user named is not there, or the evidence does not tell which is which.
         """
         have = head.names
-        known = [*NAMES, *WIDE, MISSING]
+        known = [*NAMES, *ANSWERS, *WIDE, MISSING]
         if unknown := [name for name in chosen if name not in known]:
             raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(known)}, rows")
         off = [ours for ours, theirs in chosen.items() if theirs == OFF and OFF not in have and ours not in NEEDED]

@@ -41,11 +41,9 @@ _TEMPLATE = """\
 name: evaluation
 on:
   pull_request:
-  push: {{branches: [main]}}
-permissions:
+{pushes}permissions:
   contents: read         # which commits came before the base
-  actions: read          # the baseline, out of an earlier run
-  pull-requests: write   # the comment
+{reads}  pull-requests: write   # the comment
 jobs:
   gate:
     runs-on: ubuntu-24.04
@@ -53,14 +51,19 @@ jobs:
       - uses: actions/checkout@v5
         with: {{persist-credentials: false}}
       - run: ./evaluate.sh {place}   # your evaluation; it writes {place}
-      - if: github.event_name == 'push'
-        uses: actions/upload-artifact@v4
-        with: {{name: {artifact}, path: {run}}}
-      - if: github.event_name == 'pull_request'
-        uses: harness-noise/harness-noise@v{version}
+{keeps}      - {only}uses: harness-noise/harness-noise@v{version}
         with:
 {inputs}
 """
+_PUSHES = "  push: {branches: [main]}\n"
+_READS = "  actions: read          # the baseline, out of an earlier run\n"
+_ONLY = "if: github.event_name == 'pull_request'\n        "
+_KEEPS = """\
+      - if: github.event_name == 'push'
+        uses: actions/upload-artifact@v4
+        with: {{name: {artifact}, path: {run}}}
+"""
+"""What only a workflow needs that compares with the run of an earlier push."""
 
 
 def workflow(context: click.Context) -> str:
@@ -91,15 +94,18 @@ def workflow(context: click.Context) -> str:
         values["arguments"] = shlex.join(arguments)
     if any("${{" in value or "\n" in value for value in values.values()):
         raise InputError("`github`: a value with ${{ or a line break would be an expression of GitHub: leave it out")
-    run = json.dumps(values["run"], ensure_ascii=False)
+    pushes = reads = keeps = only = ""
+    if "baseline-artifact" in values:
+        run = json.dumps(values["run"], ensure_ascii=False)
+        pushes, reads, only, keeps = _PUSHES, _READS, _ONLY, _KEEPS.format(artifact=ARTIFACT, run=run)
     inputs = "\n".join(
         f"          {name}: {json.dumps(value, ensure_ascii=False)}{_COMMENTS.get(name, '')}"
         for name, value in values.items()
     )
     what = next((words for name, words in _AGAINST.items() if name in values), _BAR)
     rule, place = _RULES[context.params["rule"]], shlex.quote(values["run"])
-    filled = {"what": what, "rule": rule, "place": place, "artifact": ARTIFACT, "run": run, "inputs": inputs}
-    return _TEMPLATE.format(version=__version__, **filled)
+    parts = {"pushes": pushes, "reads": reads, "keeps": keeps, "only": only, "inputs": inputs}
+    return _TEMPLATE.format(version=__version__, what=what, rule=rule, place=place, **parts)
 
 
 def _text(name: str, given: object) -> str:

@@ -14,7 +14,7 @@ from ...arrays import FloatArray, IntArray
 from ...data.notes import Note
 from ...data.questions import QuestionText
 from ...data.scores import Run, Scores
-from ...errors import InputError, some_of
+from ...errors import InputError, parameter, some_of
 from ...settings import Settings
 from ...stats.contrast import cluster_codes, question_stats
 from ...stats.tolerances import FEWEST_UNITS
@@ -25,8 +25,8 @@ from .results import LabelRow, LabelSample
 
 NO_TEXT = "the run does not hold the words of its answers, so the file only says which they are"
 TARGET_ALONE = (
-    "the run holds right answers (target) but no words of the model. If the target in the file is what the model said, "
-    "rename that column of the run to response, and draw again"
+    "the run holds right answers (target) but no words of the model. If a column of a table holds what the model said, "
+    f"name it, {parameter('columns', {'response': 'COLUMN'})}, and draw again"
 )
 
 

@@ -374,6 +374,8 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
     text += f"{100 * goal.assured:.0f}% limit"
     if plug_in is None:
         text += f", because the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
+    elif goal.r2 is not None or noise.r2 is not None:  # the sentence on the labels has the estimate's own number
+        text += "."
     elif goal.n is None:
         clusters = "" if plug_in.n_clusters is None else f"{plug_in.n_clusters:,} clusters, "
         text += f". The estimate itself would say {clusters}{plug_in.n_questions:,} questions."

@@ -14,6 +14,7 @@ from ...report.columns import Column, Section, Summary
 from ...results.rows import CANNOT
 from ...stats.decision import WORDS
 from .results import Plan, PlanLooks, PlugIn
+from .stats import LabelPlan
 
 if TYPE_CHECKING:
     from ...report.canvas import Picture
@@ -25,7 +26,11 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
     several = len(plan.answers) > 1
     sections = [_answers(plan, digits)] if several else []
     sections += [_by_task(plan)] if plan.by_task else []
+    if plan.labels is not None:
+        sections.append(_labels(plan, plan.labels))
     design = _design(plan, digits)
+    if plan.labels is not None:  # the design answers how many labels it takes without a judge
+        design = replace(design, title="Without a judge", detail=True)
     if several:  # the table of the answers has the title of the comparison
         design = replace(design, title=f"{design.title or 'Design'}, K = {plan.repeats}", detail=True)
     sections += [design, replace(_grid(plan, digits), detail=True)]
@@ -34,8 +39,20 @@ def summarise(plan: Plan, *, brief: bool = False, wide: bool = False) -> Summary
     if plan.sequential is not None:
         sections.append(_looks_table(plan, plan.sequential, digits))
     labels = [note for note in plan.notes if note.code == "plan_of_labels"]
-    lead = (*texts(labels), _sentence(plan, digits), *_pilot_sentence(plan))
+    found = [] if labels and brief else [_sentence(plan, digits), *_pilot_sentence(plan)]
+    lead = (*texts(labels), *found)
     return Summary(tuple(sections), (), tuple(texts(note for note in plan.notes if note not in labels)), lead)
+
+
+def _labels(plan: Plan, labels: LabelPlan) -> Section:
+    """Return the table of the labels that people must give, with the judge's scores and without."""
+    digits = fmt.decimals(labels.se / 3)
+    rows = (
+        ("with the judge's scores", f"all {labels.n_judged:,}" if labels.n_labels is None else f"{labels.n_labels:,}"),
+        ("standard error with them", fmt.amount(plan, labels.se, digits)),
+        ("without a judge", f"{labels.n_labels_alone:,}"),
+    )
+    return Section("", (Column("Labels", text=True), Column("")), rows)
 
 
 def _answers(plan: Plan, digits: int) -> Section:

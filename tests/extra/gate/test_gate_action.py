@@ -147,6 +147,9 @@ def test_a_workflow_that_gate_writes_gives_the_action_what_it_takes(
     text = (tmp_path / ".github/workflows/gate.yml").read_text()
     assert 'baseline: "old.csv"   # commit it, or write it in a step before this one\n' in text
     assert "the run `baseline` of its own checkout" in text.splitlines()[0]
+    assert "upload-artifact" not in text, "a baseline of its own is read from no earlier run"
+    assert "actions: read" not in text
+    assert "push" not in text
     written = yaml.safe_load(text)
     (step,) = (step for step in written["jobs"]["gate"]["steps"] if "harness-noise/" in step.get("uses", ""))
     known = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
@@ -172,6 +175,9 @@ def test_a_workflow_without_a_baseline_takes_the_artifact_that_it_uploads(
     *_, upload, judge = yaml.safe_load(text)["jobs"]["gate"]["steps"]
     assert judge["with"] == {"run": "results", "margin": "0.01", "baseline-artifact": upload["with"]["name"]}
     assert upload["with"]["path"] == "results"
+    assert (upload["if"], judge["if"]) == ("github.event_name == 'push'", "github.event_name == 'pull_request'")
+    assert "actions: read" in text
+    assert "  push: {branches: [main]}\n" in text
     assert judge["uses"] == f"harness-noise/harness-noise@v{__version__}", "a tag that a release makes"
     (pin,) = re.findall(r"harness-noise/harness-noise@(\S+)", (ROOT / "docs" / "how" / "gate.md").read_text("utf-8"))
     assert re.fullmatch(r"v\d+\.\d+\.\d+", pin)

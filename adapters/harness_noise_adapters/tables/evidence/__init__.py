@@ -49,7 +49,7 @@ def judge(
     roles, said = Roles(), said or {}
     chosen(table, roles, said)
     find_names(table, roles, off)
-    find_answers(table, roles)
+    find_answers(table, roles, said, off)
     find_scores(table, roles, said)
     roles.cause = (
         table.named(said["missing"]) if "missing" in said else find_cause(table, [*roles.score, *roles.keys()])

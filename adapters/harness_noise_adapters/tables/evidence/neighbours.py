@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,8 +54,11 @@ def _same(a: object, b: object) -> bool:
     return (cell_text(a) or "").lower() == (cell_text(b) or "").lower()
 
 
-def find_answers(table: TableFacts, roles: Roles) -> None:
-    """Decide which columns hold the right answer and the model's answer, and store them in `roles`."""
+def find_answers(table: TableFacts, roles: Roles, said: Mapping[str, str], off: Sequence[str]) -> None:
+    """Decide which columns hold the right answer and the model's answer, and store them in `roles`.
+
+    What the user named as `target` and `response`, or switched off, is not decided here."""
+    named = {ours: table.named(said[ours]) for ours in ("target", "response") if ours in said}
     golds = [column for column in table.columns if (is_gold(column.last) or column.vetoed) and _holds(column)]
     whole = [name for name in WORDS["pred"]["exact"] if name not in ("extracted", "parsed", "chosen", "executed")]
     preds = [column for column in table.columns if is_pred(column.last) and _holds(column)]
@@ -65,8 +68,10 @@ def find_answers(table: TableFacts, roles: Roles) -> None:
         preds = [column for column in golds if column.last == "answer"]
     golds = strict or golds
     texts = [column for column in golds if not column.vetoed] or golds
-    roles.gold = texts[0] if texts else None
-    roles.pred = next((column for column in preds if column is not roles.gold), None)
+    texts = [column for column in texts if column is not named.get("response")]
+    roles.gold = named.get("target") or next(iter([] if "target" in off else texts), None)
+    preds = [column for column in preds if column is not roles.gold]
+    roles.pred = named.get("response") or next(iter([] if "response" in off else preds), None)
 
 
 def _holds(column: ColumnFacts) -> bool:

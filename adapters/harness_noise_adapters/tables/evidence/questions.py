@@ -350,12 +350,12 @@ def note_failed(roles: Roles) -> None:
 
 
 def chosen(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Store in `roles` the columns that the user named, except for score and missing."""
+    """Store in `roles` the columns that the user named, except for those that are decided on later."""
     for ours, theirs in said.items():
         column = table.named(theirs)
         if column is None:
             continue
         if ours == "question":
             roles.question = column
-        elif ours not in ("score", "missing"):
+        elif ours not in ("score", "missing", "target", "response"):
             roles.named[ours] = column

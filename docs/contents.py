@@ -67,7 +67,7 @@ LINES = {
     "how/stop-early.md": "`harness-noise lm-eval run … --noise --noise_until decided --noise_against RUN`",
     "how/switch.md": "from mean ± 1.96 · sd/√n to these, case by case",
     "how/where.md": "`harness-noise compare A B --by FIELD`",
-    "how/plan.md": "`harness-noise plan --effect 5pt --from A B`",
+    "how/plan.md": "`harness-noise plan --effect 2pt --from A B`",
     "how/judge.md": "`harness-noise label RUN… -n 100 -o labels.csv`",
     "commands.md": "what a RUN is, every command, exit codes",
     "options.md": "every option of every command",

@@ -41,8 +41,8 @@ ASSURANCE = 0.80
 ABOVE_0 = (*("effect", "design_effect", "cluster_size", "target_se", "sigma2_judge"),)
 BETWEEN_0_AND_1 = ("power", "accuracy", "assurance")
 INDEPENDENT = (
-    "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design "
-    "effect: give `design_effect`, or plan from two runs (`runs`), which show it."
+    "The questions are taken as independent. If they come in clusters, you need more of them (times the design "
+    "effect): give `design_effect`, or plan from two runs (`runs`), which show it."
 )
 
 
@@ -378,11 +378,11 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
         text += "."
     elif goal.n is None:
         clusters = "" if plug_in.n_clusters is None else f"{plug_in.n_clusters:,} clusters, "
-        text += f". The estimate itself would say {clusters}{plug_in.n_questions:,} questions."
+        text += f". With the estimate itself you would need {clusters}{plug_in.n_questions:,} questions."
     elif goal.effect is not None:
         text += f". At the estimate itself the power would be {100 * plug_in.power:.0f}%."
     else:
-        text += f". The estimate itself would detect {noise.amount(plug_in.mde)}."
+        text += f". With the estimate itself {noise.amount(plug_in.mde)} would be detected."
     if noise.split and plug_in is None and goal.costs is not None:
         return [text, "With an ω² that is not above 0, this pilot cannot say how many answers per question are best."]
     return [text]

@@ -126,7 +126,7 @@ def test_differences_of_right_and_wrong_answers_are_in_points(monkeypatch: pytes
         assert "Smallest detectable difference; in points" in shown(table, monkeypatch, details=True)
     once = [replace(one, scores=(replace(one.scores[0], values=one.scores[0].values[:, :1]),)) for one in pair]
     text = shown(hn.plan(n=100, runs=once), monkeypatch, details=True)
-    assert re.search(r"The estimate itself would detect [\d.]+ points", text)
+    assert re.search(r"With the estimate itself [\d.]+ points would be detected", text)
     halves = [
         replace(one, scores=(replace(one.scores[0], metric="f1", values=one.scores[0].values / 2),)) for one in pair
     ]

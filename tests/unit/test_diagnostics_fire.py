@@ -216,7 +216,8 @@ MANY = {f"t{i}": 0.55 * (i == 0) for i in range(12)}
 
 def drawn(*, chances: bool = False, stopped: bool = False, of: int = 100) -> Any:
     """A random subset of 100 questions, with what its run recorded of the draw."""
-    from harness_noise.analysis.drawing import draw, drawing_chances, with_record
+    from harness_noise.analysis.drawing import with_record
+    from harness_noise.extra.drawing import draw, drawing_chances
 
     expected = np.where(np.arange(100) < 30, 0.5, 0.01)
     how = drawing_chances(40, expected) if chances else None

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.drawing import check_against, draw, drawing_chances, number_wanted, read_block, with_record
+from harness_noise.analysis.drawing import read_block, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.analysis.sample import scores_of_rows
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.extra.drawing import check_against, draw, drawing_chances, number_wanted
 from harness_noise.extra.references.estimating import expected_scores, full_differences, full_means
 from harness_noise.extra.stopping.growing import observe
 from harness_noise.io.joining import joined

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...analysis.drawing import draw, drawing_chances
 from ...analysis.ranges import Ends, score_range
 from ...analysis.sample import scored_pairs, scores_of_rows, stack, texts_of
 from ...arrays import FloatArray, IntArray
@@ -18,6 +17,7 @@ from ...errors import InputError, parameter, some_of
 from ...settings import Settings
 from ...stats.contrast import cluster_codes, question_stats
 from ...stats.tolerances import FEWEST_UNITS
+from ..drawing import draw, drawing_chances
 from .correcting import FEWEST, MOST_NAMED, names_of
 from .files import answer_id
 from .numbering import names_of_repeats

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
-from ...analysis.drawing import proportional
 from ...analysis.ranges import Ends, score_range
 from ...data.units import Equivalent
 from ...errors import InputError, check_computed
@@ -50,6 +49,7 @@ from ..boundaries import (
     stagewise_shifts,
     student_t,
 )
+from ..drawing import proportional
 from .observed import Observed
 
 if TYPE_CHECKING:

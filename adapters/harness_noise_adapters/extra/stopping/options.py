@@ -45,7 +45,7 @@ def checked(
             raise InputError(does_nothing(option, named))
     sample = options.get("sample")
     if sample is not None:
-        from harness_noise.analysis.drawing import number_wanted
+        from harness_noise.extra.drawing import number_wanted
 
         number_wanted(sample, 2)
     paths: Any = options.get("complete")

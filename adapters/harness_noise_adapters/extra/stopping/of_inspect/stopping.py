@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import about_clusters, check_against, clusters_of_other, draw, drawing_chances
 from harness_noise.arrays import FloatArray, IntArray, picked
 from harness_noise.data.clusters import MissingFieldError, UserSpec
 from harness_noise.data.matching import pair_questions
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, error_message
+from harness_noise.extra.drawing import about_clusters, check_against, clusters_of_other, draw, drawing_chances
 from harness_noise.extra.references.estimating import expected_scores, same_run
 from harness_noise.extra.stopping.rules import Order, StoppingRule, check_points
 from harness_noise.io.paths import exists, is_url, resolve_path

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import about_clusters, check_against, clusters_of_other, draw, drawing_chances
 from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair_questions
@@ -18,6 +17,7 @@ from harness_noise.data.notes import Note
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError, some_of
+from harness_noise.extra.drawing import about_clusters, check_against, clusters_of_other, draw, drawing_chances
 from harness_noise.extra.references.estimating import expected_scores, same_run
 from harness_noise.extra.stopping.rules import Look, Order, StoppingRule, check_points
 from harness_noise.io.registry import read

@@ -244,6 +244,7 @@ class _Export:
         from ..data.native_values import check_native
         from ..io.first_answers import first_answers, with_stops
         from ..io.measures import measured
+        from ..results.diagnostics import NOT_ASKED
 
         run = first_answers(measured(with_stops(check_native(run)), self.request.options))
         result = analyze_run(run, self.request.settings)
@@ -251,7 +252,8 @@ class _Export:
         rows = [row for row in result.estimates if {"skipped_metric", "mean_mismatch"}.isdisjoint(row.diagnostics)]
         if rows:
             names = self.added.setdefault(Path(run.name), [])
-            names += [f"{row.task} {row.metric}".strip() for row in rows if row.se is not None]
+            mine = [row for row in rows if row.se is not None and NOT_ASKED not in row.diagnostics]
+            names += [f"{row.task} {row.metric}".strip() for row in mine]
         else:
             said = f"{run.name}: nothing to add, so it is not written"
             self.notes.append(Note("nothing_to_add", said))

@@ -129,10 +129,15 @@ def scale_of(row: Any) -> Scale:
     return PERCENT if known else Scale(size=f" {unit}" if unit else "")
 
 
+def rounded(value: float, digits: int) -> float:
+    """Round a number to print, a half away from 0: 63.75 is 63.8 and 61.25 is 61.3, whatever their binary digits."""
+    return round(value * (1 + ROUNDING), digits)
+
+
 def number(value: float | None, digits: int) -> str:
     if value is None:
         return MISSING
-    text = f"{value:.{digits}f}"
+    text = f"{rounded(value, digits):.{digits}f}"
     if digits == MOST_DECIMALS and 0 < abs(value) < 100 * 10**-digits:  # a small metric is not zero
         text = f"{value:.2e}"
     return text.replace("-", "−") if float(text) else text.lstrip("-")

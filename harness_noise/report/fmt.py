@@ -9,7 +9,7 @@ from typing import Any
 
 from ..choices import ESTIMATORS, INTERVALS, REFERENCE, SIGN, T_TEST, TESTS, T
 from ..data.units import MISSING as MISSING
-from ..data.units import MOST_DECIMALS
+from ..data.units import MOST_DECIMALS, rounded
 from ..data.units import PERCENT as PERCENT
 from ..data.units import Scale as Scale
 from ..data.units import decimals as decimals
@@ -48,7 +48,7 @@ def digits_of_means(row: Any) -> int:
         return digits  # a difference that was corrected for early stopping is not that of the means
     scale = scale_of(row)
     places = scale.digits(digits)
-    shown_a, shown_b, shown_diff = (round(scale.times * x, places) for x in (a, b, diff))
+    shown_a, shown_b, shown_diff = (rounded(scale.times * x, places) for x in (a, b, diff))
     adds_up = abs(shown_a - shown_b - shown_diff) < 0.5 * 10.0**-places
     return digits if adds_up else digits + 1
 

@@ -320,3 +320,26 @@ def test_scores_of_a_task_authors_own_metric_are_not_doubled(canned, tmp_path):
     with pytest.raises(hn.InputError, match="no score that is a mean"):
         export(Path(log.location), tmp_path)
     assert Path(log.location).read_bytes() == before
+
+
+def test_exporting_again_without_clusters_keeps_them_for_what_an_edit_renews(source, tmp_path):
+    from inspect_ai.log import edit_score
+    from inspect_ai.scorer import ScoreEdit
+
+    from harness_noise.inspect_ext import keep_noise
+
+    (first,) = export(source, tmp_path / "first")
+    second = hn.export(first, tmp_path / "second").written[0]
+    assert read_eval_log(str(second)).metadata["harness_noise"]["cluster"] == "passage"
+    assert keep_noise()
+    renewed = []
+    for path in (first, second):
+        log = read_eval_log(str(path))
+        before = of(log)
+        wrong = next(sample for sample in log.samples if sample.scores["match"].value == "I")
+        edit_score(log, wrong.id, "match", ScoreEdit(value="C"), epoch=wrong.epoch)
+        renewed.append(of(log))
+        assert renewed[-1]["noise_se"] != before["noise_se"]
+    assert renewed[0] == renewed[1]
+    third = hn.export(second, tmp_path / "third", cluster="none").written[0]
+    assert read_eval_log(str(third)).metadata["harness_noise"]["cluster"] == "none"

@@ -270,6 +270,9 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
     from inspect_ai.log import MetadataEdit, ProvenanceData, edit_eval_log
 
     settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
+    before = (header.metadata or {}).get(inject.RECORD)
+    if settings["cluster"] is None and isinstance(before, Mapping):  # what an edit renews keeps its clusters
+        settings["cluster"] = before.get("cluster")
     edit = MetadataEdit(metadata_set={inject.RECORD: {"version": __version__, **settings}})
     author = ProvenanceData(author=f"harness-noise {__version__}", reason="added the noise of the means")
     return edit_eval_log(header, [edit], author)

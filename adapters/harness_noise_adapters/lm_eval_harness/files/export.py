@@ -84,6 +84,8 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
         for task, target in targets.items():
             _write_samples(output.samples[task], target, task, reading, sources, drop=drop)
         if output.results is not None and results is not None:
+            if analysis.settings["cluster"] is None:  # what was asked for before still holds
+                analysis = replace(analysis, settings={**analysis.settings, "cluster": reading.cluster_asked})
             inject(reading.results, analysis, elsewhere=elsewhere)
             sources.check(output.results)
             files.write_bytes(results, _encoded(reading.results, indent=2), [output.results])

@@ -260,6 +260,8 @@ class Reading:
     results: dict[str, Any]
     """The results file's object without our additions, empty if there is none."""
     samples: dict[str, Samples]
+    cluster_asked: Any
+    """SPEC of the clusters that our additions record, None without."""
 
 
 def _notes_on_files(output: RunFiles, native: Native) -> list[Note]:
@@ -352,7 +354,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     run = with_record(run, native.stops, drawn, native.original)
     if options.metrics:  # what is there now was asked for
         run = replace(run, scores=tuple(map(choices.asked_for, run.scores)))
-    return Reading(with_groups(run, options.groups), native.results, samples)
+    return Reading(with_groups(run, options.groups), native.results, samples, native.cluster_asked)
 
 
 def _selected_tasks(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:

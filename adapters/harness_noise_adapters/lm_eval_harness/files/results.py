@@ -188,6 +188,9 @@ class Native:
         self.stops, self.drawn = read_block(results.get(BLOCK))
         """What stopped the run early, and the tasks of which it asked a random subset."""
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
+        settings = block.get("settings") if isinstance(block, Mapping) else None
+        self.cluster_asked: Any = settings.get("cluster") if isinstance(settings, Mapping) else None
+        """SPEC of the clusters that an earlier export or a live run was given."""
         self.carried_answers = _carried_answers(estimates)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""
         self.means: dict[str, dict[Key, float | None]] = {}

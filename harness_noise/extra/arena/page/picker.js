@@ -26,7 +26,7 @@
   const T = data.times, unit = T === 1 ? "" : " points", axis = T === 1 ? "" : ", points";
   const number = (x, digits) => {  // per cent and points of 0/1 scores
     if (!Number.isFinite(x)) return "–";
-    const text = (T * x).toFixed(T === 1 ? digits : Math.max(0, digits - 2));
+    const text = (T * x * (1 + 1e-12)).toFixed(T === 1 ? digits : Math.max(0, digits - 2));
     return (Number(text) ? text : text.replace("-", "")).replace("-", "−");
   };
   const mean = (x, digits) => `${number(x, digits)}${T === 1 ? "" : "%"}`;

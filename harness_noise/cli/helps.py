@@ -103,6 +103,8 @@ class Command(click.Command):
             of_setting = name in Settings.__dataclass_fields__ or f"{self.name}.{name}" in REFUSALS
             if not hint and self.name in REFUSALS and of_setting:
                 hint = refused(name, self.name, flag)
+            short = f"-{name}"
+            hint = hint or (f"it is {short}" if any(short in param.opts for param in self.params) else "")
             hint = hint or _commands_with(flag, ctx)
             if hint:
                 raise click.UsageError(f"No such option {error.option_name}: {hint}.", ctx) from None

@@ -231,6 +231,8 @@ def closing_line(row: Estimate, harness: str = "", native_se: float | None = Non
     parts = [f"{start}{value} ({_questions_text(row)}, {answers(row)})", *wider]
     if not row.se:
         parts.append(f"all {'clusters' if row.cluster else 'questions'} have the same mean")
+    if STOPPED in row.diagnostics:
+        parts.append("this does not allow for the early stop")
     if native_se is not None:
         own = fmt.shown(row, native_se)
         parts.append(f"{harness}'s own ± {own} {_claim(row, agrees=own == fmt.shown(row, row.se))}")

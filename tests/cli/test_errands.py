@@ -231,6 +231,11 @@ def test_a_reply_in_a_column_answer_is_not_labelled_as_the_right_answer(
     assert pd.isna(first["target"])
 
 
+def test_a_short_option_with_two_dashes_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    _, err = said(capsys, "label", "run.csv", "--n", "100", code=2)
+    assert "No such option --n: it is -n." in err
+
+
 def test_the_columns_of_answers_can_be_named_and_switched_off(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -343,6 +343,8 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
     alone = replace(hn.estimate(A[:, :1]), task="t", metric="acc")
     assert "(200 questions, one answer each)." in closing_line(alone)
     assert "noise is not known" in closing_line(replace(alone, se=None))
+    stopped = replace(alone, diagnostics=("stopped_early",))
+    assert "one answer each); this does not allow for the early stop." in closing_line(stopped)
     own = alone.se
     assert own is not None
     assert closing_line(alone, "lm-eval", own).endswith("agrees: one answer each, no clusters.")

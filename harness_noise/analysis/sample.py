@@ -610,7 +610,7 @@ def as_scores(
     missing
         ``"drop"`` leaves what is missing out, ``"zero"`` counts it as 0.
     crossed
-        Two sets of (n,) labels, in place of `clusters`, where questions are clustered in two crossed ways.
+        Two sets of (n,) labels, in place of `clusters`, if questions are clustered in two crossed ways.
     **fields
         Other fields of `Scores`: `task`, `metric`, `bounds`, …; scores in [0, 1] have these bounds.
 
@@ -622,7 +622,8 @@ def as_scores(
     Raises
     ------
     ValueError
-        Arrays that do not fit together.
+        Scores of another shape, labels of another length or without a value, or `clusters` with `crossed`. As an
+        InputError: another word as `missing`.
     """
     array = np.array(values, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array

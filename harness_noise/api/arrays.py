@@ -51,7 +51,7 @@ def estimate(
     level
         Coverage of the confidence interval, in (0, 1); 0.95.
     crossed
-        Two sets of (n,) labels, in place of `clusters`, where questions are clustered in two crossed ways.
+        Two sets of (n,) labels, in place of `clusters`, if questions are clustered in two crossed ways.
     settings
         How to compute. None: the defaults.
     **choices
@@ -65,7 +65,8 @@ def estimate(
     Raises
     ------
     ValueError
-        Arrays that do not fit together, infinite scores; as an InputError, settings that cannot be used.
+        Scores of another shape, labels of another length, `clusters` with `crossed`. As an InputError: infinite scores,
+        a level outside (0, 1), scores outside `range`, and settings that these scores cannot have.
 
     References
     ----------
@@ -144,7 +145,7 @@ def estimate_difference(
     level
         Coverage of the confidence interval, in (0, 1); 0.95.
     crossed
-        Two sets of (n,) labels, in place of `clusters`, where questions are clustered in two crossed ways.
+        Two sets of (n,) labels, in place of `clusters`, if questions are clustered in two crossed ways.
     settings
         How to compute. None: the defaults.
     **choices
@@ -160,9 +161,11 @@ def estimate_difference(
     Raises
     ------
     ValueError
-        Arrays that do not fit together, infinite scores, or no shared question.
+        Scores of another shape, labels of another length, other numbers of questions in `a` and `b` (unless
+        `unpaired`), `clusters` with `crossed`, or no shared question.
     InputError
-        Settings out of range, or that these scores cannot have. It is a ValueError.
+        Infinite scores, other numbers of pairs in `a` and `b`, settings out of range, or that these scores cannot
+        have. It is a ValueError.
 
     References
     ----------
@@ -195,7 +198,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
     Parameters
     ----------
     diffs
-        (m,) differences.
+        (m,) differences, on one scale.
     ses
         (m,) their standard errors, above 0.
     dfs
@@ -209,7 +212,8 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
     Raises
     ------
     ValueError
-        Arrays that do not fit together.
+        Other lengths, no difference, differences that are not finite, or standard errors or degrees of freedom that
+        are not above 0.
 
     References
     ----------
@@ -226,9 +230,9 @@ def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
     Parameters
     ----------
     scores
-        (n, K) scores of 0 and 1, NaN where an answer is missing.
+        (n, K) scores of 0 and 1, NaN where an answer is missing; or (n,).
     k
-        Number of answers, from 1 to K.
+        Number of answers, 1 or more.
 
     Returns
     -------
@@ -239,20 +243,19 @@ def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
     Raises
     ------
     ValueError
-        Scores other than 0 and 1, or k below 1.
+        Scores other than 0 and 1, or of another shape. As an InputError: a k that is not a whole number above 0.
 
     References
     ----------
     Chen et al. (2021), "Evaluating large language models trained on code", eq. 1.
     """
-    import numpy as np
-
+    from ..analysis.sample import as_scores
     from ..errors import check_count
     from ..stats import passk
     from ..stats.stopped import stopped_at, within_k
 
     check_count("k", k)
-    values = np.asarray(scores, dtype=np.float64)
+    values = as_scores(scores).values
     chances = passk.pass_at_k(values, k)
     seen = stopped_at(values, (0.0, 1.0))
     return chances if seen is None or seen.how == "failure" else within_k(values, k, seen.how)

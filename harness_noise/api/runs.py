@@ -47,7 +47,7 @@ def read(
     fields
         Properties of the questions to be read along, as a cluster's SPEC, into `Questions.fields`.
     strict
-        A file that cannot be used is an error also where others of the folder can; else it is left out with a note.
+        A file that cannot be used is an error even if others of the folder can. Otherwise it is left out with a note.
     **choices
         `cluster`, `missing`, and how paths are read: see `Choices`.
 
@@ -59,7 +59,8 @@ def read(
     Raises
     ------
     InputError
-        Nothing there can be used; says what and where.
+        Nothing there can be used: no file, an unknown format, a column or field that is not there, scores that are
+        not numbers. It says what and where.
     """
     request = Request.of("read", None, choices, factors=names(factors), fields=names(fields), strict=strict)
     return registry.read(path, request.options)
@@ -83,7 +84,7 @@ def analyze(
     by
         Properties of the questions, as a cluster's SPEC: also the estimates of every slice; ``"auto"``: every field.
     complete
-        Runs that have answered everything, from which the mean of the whole benchmark follows where `run` answered a
+        Runs that have answered everything, from which the mean of the whole benchmark follows if `run` answered a
         random subset of it; or a noise profile that has its questions.
     settings
         How to compute. None: the defaults.
@@ -100,7 +101,9 @@ def analyze(
     Raises
     ------
     InputError
-        Input or settings that cannot be used.
+        A run that cannot be read (see `read`); a task, metric, cluster or property that is not there; a setting out
+        of range, about differences only (`test`), or that these scores cannot have (Wilson's interval without a
+        `range`).
 
     References
     ----------
@@ -152,14 +155,14 @@ def compare(
     ----------
     a
         A path, a Run or a DataFrame, of one model; without `b` all that holds A and B, such as two of them under names
-        of yours, ``{"new": frame, "old": other}``. Where the runs are not at hand:
+        of yours, ``{"new": frame, "old": other}``. Without the runs:
         counts of right answers, ``(74, 100)``, or a bare score, ``0.71``, whose noise `profile` names.
     b
         The run that A is compared with.
     against
         The run that every run of `a` is compared with, in place of `b`.
     models
-        Names of A and B, where `a` holds more than two models; of counts and bare scores what they are called.
+        Names of A and B, if `a` holds more than two models; of counts and bare scores what they are called.
     by
         Properties of the questions, as a cluster's SPEC: also the differences of every slice; ``"auto"``: every field.
     questions
@@ -167,7 +170,7 @@ def compare(
     profile
         Of bare scores: the noise profile of their benchmark, by name (`profiles`) or file.
     complete
-        Runs that have answered everything, from which the difference on the whole benchmark follows where A answered a
+        Runs that have answered everything, from which the difference on the whole benchmark follows if A answered a
         random subset of it; or a noise profile that has its questions.
     looks
         A is still running: correct for this number of repeated looks, or ``"anytime"``; the looks are kept in a file
@@ -188,12 +191,13 @@ def compare(
     -------
     Comparison
         One difference for each task, metric and scorer that both have, then for each group of tasks, then the overall
-        rows.
+        rows. Means, differences and standard errors are on the metric's own scale.
 
     Raises
     ------
     InputError
-        Input or settings that cannot be used, more than one run on a side, or no question in common.
+        What `analyze` refuses; no run or several on a side, or no question in common; a bare score without `profile`,
+        `answers_b` or `n`; `looks` outside 1 to 50; a negative `margin`.
 
     References
     ----------

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import harness_noise as hn
 from harness_noise import estimate, estimate_difference
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
@@ -192,6 +193,11 @@ class TestPassAtK:
             pass_at_k(np.array([[0.5, 1.0]]), 1)
         with pytest.raises(ValueError, match="`k` 0 is not a whole number of 1 or more"):
             pass_at_k(np.array([[1.0]]), 0)
+
+    def test_of_arrays_it_takes_what_estimate_takes(self):
+        assert hn.pass_at_k([1, 0, 1], 1).tolist() == [1.0, 0.0, 1.0]
+        with pytest.raises(ValueError, match=r"an \(n, K\) array with K ≥ 1, not of shape \(2, 2, 2\)"):
+            hn.pass_at_k(np.zeros((2, 2, 2)), 1)
 
     def test_estimates_for_every_k(self, values):
         rows = {k: estimate(pass_at_k(values, k)) for k in (1, 2, 3, 4)}

@@ -136,6 +136,10 @@ def test_what_is_no_run_is_refused(value: Any) -> None:
         (lambda: hn.arena([], top="2"), "`top` '2' is not a whole number"),  # type: ignore[arg-type]
         (lambda: hn.arena([], jobs=0), "`jobs` 0 is not a whole number of 1 or more"),
         (lambda: hn.pass_at_k([[1, 0, 1]], 1.5), "`k` 1.5 is not a whole number"),  # type: ignore[arg-type]
+        (
+            lambda: hn.factor_noise([1, 1, 0], [1, 2, 3], {"a": [1, 1, 2]}, more=0),
+            "`more` 0 is not a whole number of 1",
+        ),
         (lambda: hn.Settings(unpaired="no"), "unpaired accepts bool, not str"),  # type: ignore[arg-type]
         (lambda: hn.estimate([1, 0], level="0.9"), "level accepts float, not str"),  # type: ignore[arg-type]
         (lambda: hn.Settings(margin="1"), "margin accepts float or None, not str"),  # type: ignore[arg-type]

@@ -68,7 +68,7 @@ def arena(
         Processes of this machine that read the files, or the address of the scheduler of a Dask cluster whose workers
         read them.
     strict
-        A path that cannot be used is an error; else `say` is told that it is left out.
+        A path that cannot be used is an error. Otherwise `say` is told that it is left out.
     settings
         How to compute. None: the defaults.
     **choices
@@ -78,16 +78,20 @@ def arena(
     Returns
     -------
     Arena
-        Models, pairs, benchmarks and questions; M models make M(M − 1)/2 pairs for each benchmark.
+        Models, pairs, benchmarks and questions; M models make M(M − 1)/2 pairs for each benchmark. Means, differences
+        and standard errors are on the metric's own scale.
 
     Raises
     ------
     InputError
-        Input or settings that cannot be used, or nothing that two runs share.
+        Fewer than two runs that can be read, or nothing that two of them share; a model, measure, cluster or property
+        that is not there; a setting out of range, or that pairs of many models do not have (a bootstrap or permutation
+        test, `unpaired`, runs as repeats); `over` without steps in names and fields.
 
     References
     ----------
-    Wang (2025), arXiv:2512.21326, §4.
+    Wang (2025), arXiv:2512.21326, §4; Mogstad, Romano, Shaikh & Wilhelm (2024) for the rank sets; Chen et al. (2021)
+    and Yao et al. (2024) for pass@k and pass^k.
     """
     from .build import arena as compute
     from .ranks import with_budget, with_frontier, with_selection

@@ -88,7 +88,8 @@ def drop_models(
     Raises
     ------
     InputError
-        Runs of different questions or in no recorded order, several tasks, or looks before with other choices.
+        Fewer than two models, runs of different questions or in no recorded order, several tasks, earlier looks with
+        other choices, `looks` outside 2 to 50, or `n` below 1.
 
     References
     ----------
@@ -160,7 +161,12 @@ def drop_in_sequence(
     Raises
     ------
     InputError
-        Fewer than two models, too few questions for a look, or a keyword that is not obeyed.
+        Scores of another shape, fewer than two models, too few questions (clusters) for a look, `looks` outside 2 to
+        50, or a keyword that is not obeyed. As a ValueError: labels of another length.
+
+    References
+    ----------
+    Lan & DeMets (1983), Biometrika 70; Hwang, Shih & DeCani (1990), Statistics in Medicine 9.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def factors(
         already must have been read with their `factors`.
     factors
         Name of a source of noise → the column of the table, or argument of the task, that tells its levels apart; or
-        ``"task"``, ``"model"``, ``"run"``; or ``"scorer"`` where several judges graded the same answers, which are then
+        ``"task"``, ``"model"``, ``"run"``; or ``"scorer"`` if several judges graded the same answers, which are then
         compared two by two (`Factors.judges`).
     more
         How many answers the advice is about.
@@ -50,12 +50,13 @@ def factors(
     Returns
     -------
     Factors
-        Variance components, and where the next answers help most.
+        Variance components, on the metric's scale squared, and which next answers help most.
 
     Raises
     ------
     InputError
-        More than one metric, or a column that a run does not have.
+        More than one metric, a column that a run does not have, a `more` below 1, or runs that cannot be read. Without
+        a factor a ValueError.
 
     References
     ----------
@@ -90,12 +91,12 @@ def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Lab
     Returns
     -------
     Factors
-        Variance components, and where the next answers help most.
+        Variance components, on the metric's scale squared, and which next answers help most.
 
     Raises
     ------
     ValueError
-        Lengths that differ, no factor, or fewer than two scores.
+        Lengths that differ, no factor, an infinite score, or fewer than two scores. As an InputError: a `more` below 1.
 
     References
     ----------

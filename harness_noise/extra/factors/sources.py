@@ -14,7 +14,7 @@ from ...data.notes import Note
 from ...data.questions import occurrences
 from ...data.scores import Run, Scores
 from ...data.units import PERCENT, Scale, decimals
-from ...errors import InputError
+from ...errors import InputError, check_count
 from ...stats.contrast import cluster_codes
 from .judges import with_judges
 from .results import FactorRow, Factors
@@ -47,8 +47,9 @@ def factor_noise(
         zero_one: the answers are right or wrong, shown in per cent. None: where the scores are 0 and 1.
 
     Raises:
-        ValueError: lengths that differ, no factor, or fewer than two scores.
+        ValueError: lengths that differ, no factor, an infinite score, fewer than two scores, or `more` below 1.
     """
+    check_count("more", more)
     y = np.asarray(scores, dtype=np.float64)
     if not factors:
         raise ValueError("name at least one factor")

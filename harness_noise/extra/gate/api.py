@@ -98,7 +98,9 @@ def gate(
     Raises
     ------
     InputError
-        Input or settings that cannot be used.
+        No bar (`against`, `floor` or `thresholds`), or `margin` with `ratio`; a bar outside the metric's range, or a
+        margin as large as it; a sign or permutation test with a margin or ratio; what `compare` refuses. A run that
+        cannot be judged is no error: its outcome is ``"cannot judge"``.
 
     References
     ----------

@@ -64,7 +64,8 @@ def label_sample(
     Raises
     ------
     InputError
-        Input that cannot be used, no such part, or a file that is there already.
+        Runs that cannot be read, an `n` that is neither a share nor a number of questions, or, without `force`, a file
+        that is there.
 
     References
     ----------
@@ -116,13 +117,15 @@ def estimate_with_labels(
     Returns
     -------
     Estimate
-        With `judge`: the judge's own mean, its bias with a standard error, and the gain against labels alone. It has
-        the code ``judge_corrected``.
+        On the scale of the labels, with `judge`: the judge's own mean, its bias with a standard error, and the gain
+        against labels alone. It has the code ``judge_corrected``.
 
     Raises
     ------
     ValueError
-        Arrays that do not fit together; as an InputError, labels that cannot be used.
+        Labels of clusters that do not fit the scores. As an InputError: human labels of another shape or off the
+        scale, fewer than two labelled questions (clusters), a subset that does not look random (unless `at_random`),
+        infinite scores, or settings that these scores cannot have.
 
     References
     ----------
@@ -146,4 +149,4 @@ def estimate_with_labels(
 
     chosen = chosen_settings("estimate_with_labels", settings, {**choices, "level": level})
     judged = first_of(as_scores(scores, clusters, chosen.missing))
-    return estimate_scores(label_arrays(judged, labels, LabelOptions(at_random=at_random), chosen), chosen)
+    return estimate_scores(label_arrays(judged, labels, LabelOptions(at_random, arrays=True), chosen), chosen)

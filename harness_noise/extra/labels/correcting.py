@@ -41,6 +41,8 @@ class LabelOptions:
     """The labelled answers are a random subset, whatever they look like."""
     scale: tuple[float, float] | None = None
     """Lowest and highest label, which stand for the ends of the metric's range. None: labels are on its scale."""
+    arrays: bool = False
+    """The labels are an array: its function has `at_random`, and no parameter for another scale."""
 
 
 def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions, settings: Settings) -> list[Run]:
@@ -331,7 +333,7 @@ def _scores_of(
     scored, these = whole.take(np.flatnonzero(there)), rows_of(stacked([matched[part] for part in parts]), there)
     judge, at = scored.stats.mean, np.flatnonzero(~np.isnan(these.label))
     bounds = score_range([Ends.of(parts)], settings)
-    label, width = _on_scale(parts[0], these.label[at], judge, bounds, options.scale)
+    label, width = _on_scale(parts[0], these.label[at], judge, bounds, options)
     chances = these.chances[at]
     stated = not np.isnan(chances).any()
     unequal = stated and np.ptp(chances) > SLACK
@@ -344,7 +346,7 @@ def _scores_of(
     if not drawn and len(at) < len(scored):
         order = np.concatenate([benchmark_order(part.questions) + i for part, i in zip(parts, start, strict=False)])
         place = np.cumsum(there) - 1
-        _check_random(labelled, scored.strata, judge, place[order[there[order]]], whole.name)
+        _check_random(labelled, scored.strata, judge, place[order[there[order]]], whole.name, options)
     counts = np.where(np.isnan(these.label), 0, these.counts)
     alone = too_few_to_correct(label, labelled.clusters[at], bounds)
     values, columns, few = corrected_values(
@@ -384,7 +386,7 @@ def _on_scale(
     label: FloatArray,
     judge: FloatArray,
     bounds: tuple[float, float] | None,
-    scale: tuple[float, float] | None,
+    options: LabelOptions,
 ) -> tuple[FloatArray, float]:
     """Return (m,) labels on the metric's scale, and the scale's width. Refuse labels on an unnamed scale.
 
@@ -392,7 +394,7 @@ def _on_scale(
         InputError: they are on another scale, which was not named.
     """
     low, high = bounds or (float(judge.min()), float(judge.max()))
-    if scale is not None:
+    if (scale := options.scale) is not None:
         if bounds is None:
             raise InputError(
                 f"{part.task}, {part.metric}: `label_range` maps labels on the metric's range, which is not known: "
@@ -408,16 +410,21 @@ def _on_scale(
     largest = [float(np.abs(values).max()) for values in (label, judge)]
     unlike = bounds is None and max(largest) > OTHER_SCALE * min(largest) > 0
     if unlike or right_or_wrong or (outside and bounds is not None):
+        what, to_do = f"{part.task}, {part.metric}: ", "say with `label_range=(LOW, HIGH)` which labels belong to "
+        to_do += "the lowest and the highest score"
+        to_do += ", and with `range=(LOW, HIGH)` what these are" if bounds is None else ""
+        if options.arrays:
+            what, to_do = "", "give labels on the scale of the scores"
         raise _ScaleError(
-            f"{part.task}, {part.metric}: the labels go from {label.min():g} to {label.max():g} and the scores from "
-            f"{low:g} to {high:g}, which looks like another scale: say with `label_range=(LOW, HIGH)` which labels "
-            "belong to the lowest and the highest score"
-            + (", and with `range=(LOW, HIGH)` what these are" if bounds is None else "")
+            f"{what}the labels go from {label.min():g} to {label.max():g} and the scores from {low:g} to {high:g}, "
+            f"which looks like another scale: {to_do}"
         )
     return label, max(high, float(label.max())) - min(low, float(label.min()))
 
 
-def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: IntArray, what: str) -> None:
+def _check_random(
+    labelled: Part, tasks: IntArray, judge: FloatArray, order: IntArray, what: str, options: LabelOptions
+) -> None:
     """Refuse labels that are not on a random subset: first questions, or chosen by the judge's score.
 
     Args:
@@ -426,6 +433,7 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
         judge: (n,) the judge's mean scores.
         order: (n,) the questions in the order of the benchmark.
         what: task and metric, for the message.
+        options: these say what the parameter is called that vouches for the labels.
 
     Raises:
         InputError: says which.
@@ -445,7 +453,7 @@ def _check_random(labelled: Part, tasks: IntArray, judge: FloatArray, order: Int
         raise InputError(
             f"{what}: the {len(labelled.asked)} labelled questions of {len(judge)} are not a random subset: they "
             f"{why}. A mean can be corrected by a random subset only: draw one with `label_sample`, or say "
-            "`labels_at_random=True` if this is one"
+            f"{'`at_random=True`' if options.arrays else '`labels_at_random=True`'} if this is one"
         )
 
 

@@ -86,7 +86,7 @@ def plan(
         Paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a fixed
         number), or an Estimate or Difference.
     models
-        Names of A, or of A and B, where `runs` hold more models.
+        Names of A, or of A and B, if `runs` hold more models.
     profile
         The noise profile of a benchmark, by name (`profiles`) or file; without `effect` and `n`: what the benchmark as
         it is can show.
@@ -135,7 +135,8 @@ def plan(
     Raises
     ------
     InputError
-        Too few or too many of the above, or values out of range.
+        No source of the noise or several; not two of `effect`, `n` and `power`; values out of range, such as an
+        effect of 0 or as large as the metric's range; runs that cannot be read.
 
     References
     ----------

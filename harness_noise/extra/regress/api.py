@@ -36,7 +36,7 @@ def regress(
         Properties of the questions, as a cluster's SPEC; numbers as they are, categories against their most
         frequent value. ``"C(level)"``: the numbers of `level` are names of categories.
     models
-        Names of A, or of A and B, where `a` holds more models.
+        Names of A, or of A and B, if `a` holds more models.
     settings
         How to compute. None: the defaults.
     **choices
@@ -46,12 +46,14 @@ def regress(
     Returns
     -------
     Regression
-        The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals.
+        The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals, on the metric's scale:
+        of a number per unit, of a category against the most frequent one.
 
     Raises
     ------
     InputError
-        Input or settings that cannot be used, or fields that explain nothing.
+        No property in `on`, ``"auto"``, one that no question has, or properties that explain nothing; what `analyze`
+        refuses.
 
     References
     ----------

@@ -49,7 +49,7 @@ def boundaries(
     gamma
         γ of that family; with a larger one more is spent early.
     settings
-        Its level, where `level` is not given.
+        Its level, if `level` is not given.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def boundaries(
     Raises
     ------
     InputError
-        Looks, level, spending or gamma out of range.
+        `looks` outside 1 to 50, `level` outside (0, 1), `gamma` outside ±40, or another word as `spending`.
 
     References
     ----------
@@ -127,14 +127,16 @@ def compare_in_sequence(
     Returns
     -------
     Sequential
-        The `sequential` object: decision, answers asked, estimate and interval that are valid after stopping.
+        The `sequential` object: decision, answers asked, estimate and interval that are valid after stopping, on the
+        scale of the scores.
 
     Raises
     ------
     InputError
-        A choice out of range, or too few questions (clusters) for a look before the end.
+        A choice out of range, such as `looks` outside 1 to 50, or too few questions (clusters) for a look before the
+        end.
     ValueError
-        Arrays that do not fit together.
+        Other numbers of questions in `a` and `b`, or labels of another length.
 
     References
     ----------
@@ -206,13 +208,14 @@ def estimate_from_part(
     Returns
     -------
     FullBenchmark
-        The `full_benchmark` object; the plain mean of the part where that has fewer than 30 questions (clusters).
+        The `full_benchmark` object, on the scale of the scores; the plain mean of the part if that has fewer than 30
+        questions (clusters).
 
     Raises
     ------
     InputError
-        A part that was not drawn at random (the first m, as `--limit` takes them), all N questions, arrays
-        that do not fit together, or scores outside `range`.
+        A part that does not look random (the first m, as `--limit` takes them), all N questions, an index twice, arrays
+        of other lengths, a level outside (0, 1), or scores outside `range`.
 
     References
     ----------

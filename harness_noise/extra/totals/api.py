@@ -195,7 +195,12 @@ def gate_totals(
     Raises
     ------
     InputError
-        Neither a baseline nor a floor, or a table that cannot be used.
+        Neither a baseline nor a floor, a baseline of one run, a score outside `range`, a keyword about answers, or a
+        table that cannot be used.
+
+    References
+    ----------
+    Hahn & Meeker (1991), Statistical Intervals, §4.7; Welch (1947), Biometrika 34.
     """
     refuse_others(_NO_QUESTIONS, others)
     check_one_of("rule", rule, Rule)

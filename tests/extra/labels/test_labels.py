@@ -675,8 +675,18 @@ def test_labels_on_another_scale_than_scores_without_a_range_are_refused(low: fl
     labels = part_of(low + (high - low) * truth, rng, 100)
     with pytest.raises(hn.InputError, match="which looks like another scale"):
         hn.estimate_with_labels(np.round(100 * truth), labels)
+    with pytest.raises(hn.InputError, match=r"^the labels .*scale: give labels on the scale of the scores$"):
+        hn.estimate_with_labels(np.round(100 * truth), labels)
     lenient = np.round(np.minimum(10, 4 + 8 * truth))
     assert hn.estimate_with_labels(lenient, part_of(np.round(1 + 9 * truth), rng, 100)).mean
+
+
+def test_advice_on_arrays_names_the_keywords_of_their_function() -> None:
+    scores = np.random.default_rng(27).random(200)
+    first = np.where(np.arange(200) < 60, scores, np.nan)
+    with pytest.raises(hn.InputError, match="or say `at_random=True` if this is one"):
+        hn.estimate_with_labels(scores, first)
+    assert hn.estimate_with_labels(scores, first, at_random=True).mean
 
 
 def test_labels_of_one_task_on_another_scale_take_no_other_task_away() -> None:

@@ -67,6 +67,10 @@ class Keyword:
     """Calculations of the core that obey it."""
     display: str = ""
     """The module that shows what it adds to a result."""
+    metavar: str = ""
+    """The name of its value in the help, "" if the core has an option for it."""
+    words: str = ""
+    """Its help."""
 
 
 @dataclass(frozen=True, slots=True)

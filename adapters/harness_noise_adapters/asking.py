@@ -7,6 +7,25 @@ from typing import Any
 
 from harness_noise.errors import InputError
 
+SWITCHING = ("until", "against", "margin", "looks", "sample", "repeats", "complete")
+"""Options for how much is asked. In Inspect's metadata each of them switches the flag on."""
+REFINING = ("metric", "seed", "order", "spending", "futility", "effect")
+"""Options that refine those of `SWITCHING`."""
+ASKED: dict[str, tuple[str, str]] = {
+    "until": ("RULE", "stop when it is decided (decided, with --noise_against) or precise enough (se=0.01)"),
+    "against": ("RUN", "the finished run that this one is compared with"),
+    "margin": ("M", "also stop if both are equivalent within ±M"),
+    "looks": ("L", "number of looks (default 20), or anytime"),
+    "spending": ("NAME", "how fast looks spend the error: hsd (default), obrien-fleming or pocock"),
+    "futility": ("on|off", "stop if the rest cannot decide it (default on)"),
+    "effect": ("D", "a difference that futility must not miss"),
+    "order": ("ORDER", "breadth (default): all questions once before any twice. Or depth: all answers at once"),
+    "metric": ("METRIC", "METRIC or METRIC,FILTER that decides"),
+    "sample": ("SIZE", "ask only a random subset of the questions: a share (0.2, 20%%) or a number"),
+    "complete": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
+    "seed": ("SEED", "seed of the random order of questions (default 0)"),
+}
+"""Option → its value in words, and its help on lm-eval's command line."""
 OF_UNTIL = ("order",)
 """Options that any `until` allows."""
 OF_DECIDED = ("against", "margin", "looks", "spending", "futility", "effect")

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Number = float | tuple[int, int]
 
+OF_EXTRAS = ("by", "complete", "looks", "profile")
+"""Keywords for whose work an extra is asked."""
+
 
 def read(
     path: PathInput | pd.DataFrame,

@@ -38,7 +38,6 @@ from .flags import in_flags
     options.value("--answers-b", "K", "B is a number on the same questions, K answers to each (inf: greedy).", float),
     options.value("--n", "N", "B is a published number, such as 0.474, on N other questions.", int),
     *options.of_extras("compare"),
-    options.value("--looks", "L", "A is still running: correct for repeated looks, such as 5, or anytime."),
 )
 @options.to_show(
     options.value(

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from .. import extras
 from ..errors import is_now
 from ..settings import REFUSALS, Settings, refusal
 from .flags import in_flags, parameter_of
@@ -105,6 +106,8 @@ class Command(click.Command):
                 hint = refused(name, self.name, flag)
             short = f"-{name}"
             hint = hint or (f"it is {short}" if any(short in param.opts for param in self.params) else "")
+            if not hint and _is_of_an_extra(flag, str(self.name)):
+                raise click.UsageError(extras.not_installed(flag), ctx) from None
             hint = hint or _commands_with(flag, ctx)
             if hint:
                 raise click.UsageError(f"No such option {error.option_name}: {hint}.", ctx) from None
@@ -129,6 +132,16 @@ class Command(click.Command):
 
 _FEW = 3
 """Commands that a hint names."""
+
+
+def _is_of_an_extra(flag: str, command: str) -> bool:
+    """Return True if a flag is a keyword of the command's function that an extra would handle, were it there."""
+    from inspect import signature
+
+    from ..api import runs
+
+    name, function = flag.removeprefix("--").replace("-", "_"), getattr(runs, command, None)
+    return name in runs.OF_EXTRAS and function is not None and name in signature(function).parameters
 
 
 def _commands_with(flag: str, ctx: click.Context) -> str:

@@ -399,11 +399,15 @@ _OF_PRINTING = ("form", "output", "details", "legend", "quiet", "debug")
 
 
 def of_extras(command: str) -> list[Option]:
-    """Return the click options that extra packages add to a command."""
-    return [
+    """Return the click options that extra packages add to a command, for functions and keywords of theirs."""
+    out = [
         value(each.flag, each.metavar, each.words, each.kind) if each.metavar else switch(each.flag, each.words)
         for each in extras.switches(command)
     ]
+    for name, each in extras.keywords().items():
+        if each.metavar and command in each.obeyed_by.split():
+            out.append(value(f"--{name.replace('_', '-')}", each.metavar, each.words))
+    return out
 
 
 def writing(command: str) -> list[Option]:

@@ -25,8 +25,6 @@ POINTER = b"version https://git-lfs.github.com/spec/"
 TWO_BYTES = (BOM_UTF16_LE, BOM_UTF16_BE)
 
 
-KEPT_BESIDE = ".looks.json"
-"""The ending of the file next to a run that keeps its looks."""
 BESIDE = ".noise"
 """The folder in a harness's output for files of our live runs. No reader opens it."""
 FRAME = "DataFrame"

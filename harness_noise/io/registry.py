@@ -18,13 +18,13 @@ from ..data.notes import Note
 from ..data.only import with_only
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError, some_of, without_secrets
+from ..results.parts import KEPT_BESIDE
 from .door import Place, inside, is_inside, is_special, is_there_itself, links_note, named_place
 from .first_answers import with_stops
 from .joining import joined, left_out_message, runs_and_errors, select, usable, with_causes
 from .measures import measured
 from .paths import (
     BESIDE,
-    KEPT_BESIDE,
     PathInput,
     columns_of,
     exists,

@@ -226,7 +226,7 @@ _ALL = (
         "whole groups: the jackknife over these, and no error bar if they are not known",
         "If there is none, name what the metric groups by with `cluster`. `cluster='auto'` knows it for some tasks.",
         page=(
-            "The task's own aggregation looks across rows: all rows of a question right "
+            "The task's own aggregation goes across rows: all rows of a question right "
             "(`super_glue-multirc-t5-prompt`, `super_glue-record-t5-prompt`), or consistency over prompts (SCORE). "
             "Drawn twice, a question would be merged into one by the metric itself, so nothing is resampled. The "
             "variance is the delete-one-cluster jackknife over the named clusters, or over what the metric groups its "
@@ -482,7 +482,7 @@ _ALL = (
             " at least 5 answers, and at least 5% of the equal ones (`equal_answers` counts both). The scoring "
             "differs and not the models, so the verdict is `scored differently` and a gate cannot judge the row. p "
             "and interval stay in JSON. Nothing that reads the difference has a verdict either: slices, `regress`, "
-            "other methods over all tasks, looks, checkpoints. `arena --looks` refuses two such models. Texts are "
+            f"other methods over all tasks{words('scored_differently')}, checkpoints.{words('refuses them')} Texts are "
             "compared, never log-likelihoods. A judge that scores one text in two ways is noise and has no such code "
             "(`judge_flips`)."
         ),
@@ -501,8 +501,8 @@ _ALL = (
         STOPPED,
         Severity.CARE,
         "the run stopped early, when it was decided or precise enough: this row does not allow for that",
-        "Report the estimate and the interval of the table “When the run stopped” (sequential in JSON). They allow "
-        "for the looks.",
+        "Report the estimate and the interval of the table “When the run stopped” (sequential in JSON)."
+        f"{words('stopped_early')}",
         page=(
             "The run stopped before everything was asked, because a rule had decided or its standard error was small "
             "enough (`--noise_until`, in Inspect `noise_until`). This row is computed as if the number of answers had"

@@ -13,6 +13,8 @@ STOPS = SEQUENTIAL = "sequential"
 """The test and the interval of a difference for which a run was stopped, and the field that has its records."""
 KEYWORD = "looks"
 """The keyword of `compare` that asks for such records, whose extra shows them and corrects what they are of."""
+KEPT_BESIDE = f".{KEYWORD}.json"
+"""The ending of the file next to a run that keeps them."""
 
 
 @dataclass(frozen=True, slots=True)

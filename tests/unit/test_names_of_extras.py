@@ -28,6 +28,13 @@ NAMED = {
         "harness_noise/cli/compare.py": "names the command for people who type --fail-on",
         "harness_noise/results/diagnostics.py": "says of which rows there is no verdict",
     },
+    "looks": {
+        "harness_noise/api/runs.py": "a keyword of `compare`",
+        "harness_noise/inspect_ext.py": "documentation of `stop_when`, which Inspect's users call",
+        "harness_noise/results/parts.py": FIELDS,
+        "harness_noise/results/rows.py": FIELDS,
+        "harness_noise_adapters/asking.py": "lists the options of a harness's run, which are refused without the extra",
+    },
     "plan": {
         "harness_noise/__init__.py": PUBLIC,
         "harness_noise/cli/commands.py": COMMANDS,

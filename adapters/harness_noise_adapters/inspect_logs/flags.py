@@ -20,16 +20,12 @@ from harness_noise.data.measures import UNITS
 from harness_noise.errors import InputError, is_now
 from harness_noise.settings import Settings
 
-from ..asking import number
+from ..asking import REFINING, SWITCHING, number
 
 NAMES = {"cluster": "cluster", "level": "level", "estimator": "se", "interval": "interval"}
 """Name of a setting → field of `Settings`. `noise_se` is not among them, because it is a metric of the log."""
 _FORMER = "noise_se"
 """The name of `noise_estimator` in older logs."""
-ASKING = ("until", "against", "margin", "looks", "sample", "repeats", "complete")
-"""Options for how much is asked. Each of them switches the flag on."""
-ASKING_HOW = ("metric", "seed", "order", "spending", "futility", "effect")
-"""Options that refine those of `ASKING`."""
 _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
 
@@ -45,7 +41,7 @@ class Flag:
 
     settings: Settings
     asking: Mapping[str, Any] = field(default_factory=dict)
-    """The options of `ASKING` and `ASKING_HOW` as they were written. Without one of `ASKING` everything is asked."""
+    """The options of `SWITCHING` and `REFINING` as they were written. Without one of the first all is asked."""
 
     measures: tuple[str, ...] = ()
     """Tokens, times and cost, whose noise joins that of the scores."""
@@ -92,7 +88,7 @@ def flag(
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
     return Flag(
-        Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)), _measures(setting("measures") or ()), of_file
+        Settings(**chosen), _written(metadata, (*SWITCHING, *REFINING)), _measures(setting("measures") or ()), of_file
     )
 
 
@@ -110,7 +106,7 @@ def _measures(value: Any) -> tuple[str, ...]:
 
 def asks_less(metadata: Mapping[str, Any] | None) -> bool:
     """Return True if metadata hold an option that makes a run ask fewer than all questions."""
-    return bool(_written(metadata or {}, ASKING))
+    return bool(_written(metadata or {}, SWITCHING))
 
 
 def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
@@ -124,13 +120,13 @@ def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
     for name in metadata or {}:
         if now := is_now(str(name)):
             return now
-    names = (*ASKING, *ASKING_HOW, *NAMES, "measures")
+    names = (*SWITCHING, *REFINING, *NAMES, "measures")
     if on and _FORMER in (metadata or {}):
         return f"{_FORMER} is a metric and no setting: write noise_estimator"
     for name in map(str, metadata or {}):
         stem = name.removeprefix("noise_")
         near = get_close_matches(stem, names, 1, 0.8) if stem != name and stem not in names else []
-        if near and (on or near[0] in ASKING):
+        if near and (on or near[0] in SWITCHING):
             return f"{name} is no setting: write noise_{near[0]}, or call it otherwise"
     return None
 

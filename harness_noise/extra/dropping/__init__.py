@@ -27,4 +27,5 @@ EXTRA = Extra(
         "replayed": "looks at runs whose answers are all there",
     },
     routine_notes=("looks_kept",),
+    words={"refuses them": " `arena --looks` refuses two such models."},
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...analysis.drawing import valid_objects
 from ...errors import InputError
-from ...io.paths import KEPT_BESIDE
+from ...results.parts import KEPT_BESIDE
 from .. import kept_looks
 from ..boundaries import critical_values
 from .stats import Looked, ModelFamily

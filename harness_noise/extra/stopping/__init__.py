@@ -9,7 +9,16 @@ _ESTIMATORS = {"se": "compare"}
 
 EXTRA = Extra(
     functions=dict.fromkeys(("boundaries", "compare_in_sequence", "estimate_from_part"), "api"),
-    keywords={"looks": Keyword("asking", "compare", display="report")},
+    keywords={
+        "looks": Keyword(
+            "asking",
+            "compare",
+            display="report",
+            metavar="L",
+            words="A is still running: correct for repeated looks, such as 5, or anytime.",
+        )
+    },
+    words={"scored_differently": ", looks", "stopped_early": " They allow for the looks."},
     calculations={
         "looks": Calculation(
             obeys="level adjust margin repeats_are runs_shared range missing cluster chance only seed resamples",

@@ -23,10 +23,9 @@ from ...data.measures import UNBOUNDED
 from ...data.notes import Note
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
-from ...io.paths import KEPT_BESIDE
 from ...results.diagnostics import SCORED
 from ...results.forms import finite
-from ...results.parts import Replay, Sequential
+from ...results.parts import KEPT_BESIDE, Replay, Sequential
 from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison
 from ...settings import Settings
 from ...stats import decision

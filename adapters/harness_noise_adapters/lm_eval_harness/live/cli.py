@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.data.notes import texts
 from harness_noise.errors import InputError
 
+from ...asking import ASKED
 from .options import Options, block, read_file
 
 if TYPE_CHECKING:
@@ -47,18 +48,7 @@ _FLAGS: dict[str, tuple[str | None, str]] = {
         "or keep none (off)",
     ),
     "level": ("LEVEL", "coverage of the intervals (default 0.95)"),
-    "until": ("RULE", "stop when it is decided (decided, with --noise_against) or precise enough (se=0.01)"),
-    "against": ("RUN", "the finished run that this one is compared with"),
-    "margin": ("M", "also stop if both are equivalent within ±M"),
-    "looks": ("L", "number of looks (default 20), or anytime"),
-    "spending": ("NAME", "how fast looks spend the error: hsd (default), obrien-fleming or pocock"),
-    "futility": ("on|off", "stop if the rest cannot decide it (default on)"),
-    "effect": ("D", "a difference that futility must not miss"),
-    "order": ("ORDER", "breadth (default): all questions once before any twice. Or depth: all answers at once"),
-    "metric": ("METRIC", "METRIC or METRIC,FILTER that decides"),
-    "sample": ("SIZE", "ask only a random subset of the questions: a share (0.2, 20%%) or a number"),
-    "complete": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
-    "seed": ("SEED", "seed of the random order of questions (default 0)"),
+    **ASKED,
 }
 """Option without its prefix `--noise_` → its value in words (None for a switch) and its help."""
 OLDEST = "0.4.10"

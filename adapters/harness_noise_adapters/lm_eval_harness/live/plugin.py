@@ -4,8 +4,8 @@ For lm-eval's `--plugins harness_noise.lm_eval` (the short name of this module),
 `!function`; it may be imported while a run is already starting. Options come from the environment:
 HARNESS_NOISE_REPEATS, HARNESS_NOISE_CLUSTER, HARNESS_NOISE_GROUPS (NAME=PATTERN,…),
 HARNESS_NOISE_ROWS, HARNESS_NOISE_RESEED, HARNESS_NOISE_LEVEL; HARNESS_NOISE_UNTIL, _AGAINST, _MARGIN,
-_LOOKS, _METRIC, _SAMPLE and _COMPLETE (RUN,…), as the flags of these names. The table is printed when the process
-ends.
+_METRIC, _SAMPLE, _COMPLETE (RUN,…) and so on, as the flags `--noise_…` of these names. The table is printed when
+the process ends.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def noise(**options: Any) -> Iterator[Session]:
     Args:
         **options: `repeats` (K ≥ 1, or "auto"), `cluster` (a SPEC, a list, or task → SPEC), `groups` (name → glob of
             tasks), `rows`, `reseed`, `journal` ("auto", "reuse" or "off"); `until` ("decided" or "se=0.01"), `against`
-            (a RUN), `margin`, `looks`, `metric`, `sample` (a share or a number), `complete` (a RUN or a list); and of
-            the settings `level`, `se`, `interval`, `seed`.
+            (a RUN), `metric`, `sample` (a share or a number), `complete` (a RUN or a list), and all that lm-eval's help
+            lists as `--noise_…`; and of the settings `level`, `se`, `interval`, `seed`.
 
     Yields:
         The Session: `analysis` after a run.

@@ -27,10 +27,10 @@ from harness_noise.extra.stopping.rules import Order, StoppingRule, check_points
 from harness_noise.io.paths import exists, is_url, resolve_path
 from harness_noise.settings import Settings
 
-from ....asking import OF_DECIDED, OF_UNTIL
+from ....asking import OF_DECIDED, OF_UNTIL, SWITCHING
 from ....inspect_logs import hook, private
 from ....inspect_logs.clusters import TaskClusters, spec_for
-from ....inspect_logs.flags import ASKING, Flag, flag, refuse
+from ....inspect_logs.flags import Flag, flag, refuse
 from ....inspect_logs.gather import MEANS, SPREADS
 from ....inspect_logs.live import Live, current
 from ....inspect_logs.records import RECORD, SampleAnswers, Scorers, bare
@@ -59,7 +59,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
     present = None if running is None else running.task.early_stopping
     if isinstance(present, Stopping):
         return None
-    first = next((name for name in ASKING if name in asking), None)
+    first = next((name for name in SWITCHING if name in asking), None)
     if first is None:
         logger.warning("noise: %s. Everything is asked", does_nothing(next(iter(asking)), written))
         return None

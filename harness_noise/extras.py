@@ -223,8 +223,13 @@ def routine_notes() -> frozenset[str]:
 
 def words(place: str, **values: str) -> str:
     """Return what installed extras say of themselves at a place of the core, with {name} replaced by its value."""
-    said = "".join(extra.words.get(place, "") for extra in found().values())
-    return said.format(**values) if values else said
+    text = "".join(said(place))
+    return text.format(**values) if values else text
+
+
+def said(place: str) -> list[str]:
+    """Return what each installed extra says of itself at a place of the core."""
+    return [extra.words[place] for extra in found().values() if place in extra.words]
 
 
 def switches(command: str) -> list[Switch]:

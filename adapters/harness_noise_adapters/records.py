@@ -18,6 +18,7 @@ from shlex import quote
 from typing import Any
 
 from harness_noise.errors import InputError
+from harness_noise.extras import words
 from harness_noise.io.paths import load, opened
 from harness_noise.io.paths import loads as checked
 
@@ -39,10 +40,7 @@ class ReadOnly:
     """An adapter of files that have no place for an error bar."""
 
     name: str
-    instead = (
-        "`harness-noise analyze {path} --format csv` prints them, and "
-        "`harness-noise export {path} --as every-eval-ever -o DIR` writes them to files of another format"
-    )
+    instead = f"`harness-noise analyze {{path}} --format csv` prints them{words('no place')}"
     """Advice that replaces writing error bars into the harness's files."""
 
     def write(self, path: Path, *_: object) -> list[Path]:

@@ -52,7 +52,7 @@ def analyze(runs: tuple[str, ...], **choices: Any) -> None:
     options.value(
         "--as form",
         "FORMAT",
-        "Write another format: every-eval-ever, or hub (a model's page on the Hugging Face Hub).",
+        f"Write another format: {', or '.join(extras.said('--as')) or 'those of extras, and none is installed'}.",
     ),
     options.QUIET,
     options.DEBUG,

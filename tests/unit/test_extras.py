@@ -246,12 +246,16 @@ def test_the_tests_of_the_core_pass_where_all_extras_are_deleted(tmp_path, root,
 
 
 _SAID = """
+import contextlib
+import io
+import re
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 import harness_noise
 import transcripts
 from harness_noise.cli import main
+from inspect_ai.log import read_eval_log
 from support.lm_eval_written import lm_eval
 folder = Path(sys.argv[1])
 transcripts.runs(folder)
@@ -262,6 +266,17 @@ for name in transcripts.COMMANDS:
             (folder / f"{name}-{width}.txt").write_text(transcripts.transcript(name, width, folder), encoding="utf-8")
 run = lm_eval(folder, "run")
 assert main(["export", str(run), "-o", str(folder / "exported")]) == 0
+for kind in ("lm-eval", "inspect"):
+    a, b = sorted(map(str, Path(kind).glob("sim-*")))
+    for words in (["analyze", a], ["compare", a, b], ["compare", a, b, "--format", "json"], ["export", a, "-o", "out"]):
+        told, printed = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(told):
+            assert main(words) == 0, told.getvalue()
+        (folder / f"demo-{kind}-{words[0]}-{len(words)}.txt").write_text(printed.getvalue() + told.getvalue())
+for path in Path("out").glob("*.eval"):  # a log says when it was edited
+    log = re.sub('"timestamp":"[^"]*"', "", read_eval_log(str(path)).model_dump_json())
+    path.with_suffix(".eval.txt").write_text(log)
+    path.unlink()
 print(harness_noise.__file__)
 """
 
@@ -271,7 +286,7 @@ def test_what_the_core_says_and_exports_is_the_same_without_extras(tmp_path, roo
     written = {}
     for name, how in (("alone", copied(tmp_path)), ("whole", {"capture_output": True, "text": True})):
         folder = tmp_path / "said" / name
-        folder.mkdir(parents=True)
+        shutil.copytree(RUNS, folder)
         place = tmp_path if name == "alone" else PACKAGES[0].parent
         more = {"cwd": folder, "env": environment(place, root / "tests" / "cli")}
         done = subprocess.run([sys.executable, "-c", _SAID, str(folder)], **how | more)
@@ -282,4 +297,6 @@ def test_what_the_core_says_and_exports_is_the_same_without_extras(tmp_path, roo
     assert len(alone) >= 20
     assert alone == {name: golden[name] for name in alone}
     assert len([path for path in written["alone"] if "exported" in path]) >= 2
+    assert len([path for path in written["alone"] if path.startswith("demo-")]) == 8
+    assert {Path(path).suffix for path in written["alone"] if path.startswith("out/")} == {".txt", ".json", ".jsonl"}
     assert written["alone"] == written["whole"]

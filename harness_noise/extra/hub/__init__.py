@@ -2,4 +2,4 @@
 
 from ...extras import Extra
 
-EXTRA = Extra(forms={"hub": "write"})
+EXTRA = Extra(forms={"hub": "write"}, words={"--as": "hub (a model's page on the Hugging Face Hub)"})

@@ -20,7 +20,7 @@ SITE = "https://harness-noise.github.io/harness-noise/"
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """The README in place of the home, its links to our pages and pictures as those of the site. Tables elsewhere."""
     if page.file.src_uri != "index.md":
-        return _bars(_results().drawn(markdown))
+        return _sessions(_bars(_results().drawn(markdown)))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for address in (BLOB, RAW, SITE):
         readme = readme.replace(address, "")
@@ -47,6 +47,11 @@ def _bars(markdown: str) -> str:
         markdown,
         flags=re.M,
     )
+
+
+def _sessions(markdown: str) -> str:
+    """Blocks of Python with prompts as sessions, whose output is not coloured as code."""
+    return re.sub(r"^```python\n(?=>>> )", "```pycon\n", markdown, flags=re.M)
 
 
 @cache

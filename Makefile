@@ -127,7 +127,7 @@ compat-inspect-%: .venv-inspect-ai@%/.ready
 	touch $@
 
 compat-harbor: .venv-harbor/.ready  ## a job of Harbor with the plugin, Every Eval Ever's validator: both need Python 3.12
-	.venv-harbor/bin/python -m pytest $(PYTEST) tests/adapters -k "harbor or every_eval_ever"
+	.venv-harbor/bin/python -m pytest $(PYTEST) tests/adapters tests/extra/formats -k "harbor or every_eval_ever"
 
 compat: $(LM_EVAL_VERSIONS:%=compat-lm-eval-%) $(INSPECT_VERSIONS:%=compat-inspect-%) compat-harbor
 	-$(MAKE) compat-dev

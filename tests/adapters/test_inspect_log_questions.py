@@ -11,6 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.data.questions import Questions, content_hash
+from support.harbor_files import job, trial
 from support.notes import noted
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
@@ -364,3 +365,16 @@ def test_a_key_of_the_metadata_that_contains_the_clusters_is_known(shared_data, 
     assert set(run.scores[0].outer) == {"article"}
     assert len(set(run.scores[0].outer["article"].values())) == 24
     assert not hn.read(path, cluster="article")[0].scores[0].outer
+
+
+def test_a_job_of_harbor_is_compared_with_the_log_of_its_tasks(canned, tmp_path):
+    """As inspect-harbor 1.0 makes samples of tasks: with the instruction, which Harbor's results lack, and the name."""
+    samples = [
+        canned.Sample(input=f"Solve {i}.", target="yes", id=f"task-{i}", metadata={"task_name": f"task-{i}"})
+        for i in range(8)
+    ]
+    task = canned.task(samples, answer=lambda state: "no" if state.sample_id < "task-4" else "yes")
+    (log,) = canned.eval(task, tmp_path / "logs")
+    folder = job(tmp_path / "job", [trial(f"task-{i}", k, float(i % 2)) for i in range(8) for k in range(3)])
+    (row,) = hn.compare(folder, log.location, columns={"question": "task_name"}).comparisons
+    assert (row.n_questions, row.mean_b) == (8, 0.5)

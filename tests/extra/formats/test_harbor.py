@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -261,18 +260,6 @@ def test_a_task_is_found_in_another_harness_by_the_field_that_names_it(folder: P
     columns = {"A:question": "task_name", "B:question": "sample_id"}
     (row,) = hn.compare(folder, other, columns=columns).comparisons
     assert row.n_questions == 8
-
-
-def test_a_job_is_compared_with_the_inspect_log_of_its_tasks(folder: Path, tmp_path: Path, canned: Any) -> None:
-    """As inspect-harbor 1.0 makes samples of tasks: with the instruction, which Harbor's results lack, and the name."""
-    samples = [
-        canned.Sample(input=f"Solve {i}.", target="yes", id=f"task-{i}", metadata={"task_name": f"task-{i}"})
-        for i in range(8)
-    ]
-    task = canned.task(samples, answer=lambda state: "no" if state.sample_id < "task-4" else "yes")
-    (log,) = canned.eval(task, tmp_path / "logs")
-    (row,) = hn.compare(folder, log.location, columns={"question": "task_name"}).comparisons
-    assert (row.n_questions, row.mean_b) == (8, 0.5)
 
 
 def test_a_setting_that_names_the_task_makes_no_other_agent_of_each_task(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_a_job_gets_a_file_and_a_line(tmp_path: Path, capsys: pytest.CaptureFixt
     assert found["estimates"][0]["level"] == 0.9
     assert all(path.read_bytes() == content for path, content in before.items())
     said = capsys.readouterr().out
-    assert said.startswith("harness-noise: oracle@1.0/sim/sim-a scores 31.2% ± 9.1 points on tasks")
+    assert said.startswith("harness-noise: oracle@1.0/sim/sim-a scores 31.3% ± 9.1 points on tasks")
     assert said.count("\n") == 1
     assert [run.model for run in hn.read(folder)] == ["oracle@1.0/sim/sim-a"]  # its own file is no run
 

@@ -322,7 +322,7 @@ class Samples:
         for line, row, of_row in zip(lines, rows, scores, strict=True):
             if 0 in of_row and (found := unread(line, row, len(of_row))):
                 zeros += of_row.count(0)
-                blank += sum(was for was, score in zip(found, of_row, strict=True) if score == 0)
+                blank += True in found and sum(was for was, score in zip(found, of_row, strict=True) if score == 0)
         if zeros:
             self.unread[key] = zeros, blank
 

@@ -372,7 +372,7 @@ class Scan:
             if not hashed or not all(raw.isdisjoint(row) for _, _, row, _ in block):
                 block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
             elif self.exact and may_be_rounded(self._asked(block)):
-                for i, (number, line, row, end) in enumerate(block):
+                for i, (number, line, _, end) in enumerate(block):
                     if may_be_rounded(self._asked(block[i : i + 1])):
                         block[i] = number, line, whole_row(line, self.path, number, exactly), end
             if not hashed:

@@ -280,8 +280,10 @@ class TaskAnswers:
 
     def makes_other_scores(self, es: ScoreRow) -> bool:
         """Return True if a reducer changes even single scores, as a threshold on graded ones does."""
-        reduce, values = self.reduce(es), self.log.answers.column(es.scorer) or self.log.answers.column(es.name)
-        if reduce is None or values is None or self.grid.repeats > 1:
+        if (reduce := self.reduce(es)) is None or self.grid.repeats > 1:
+            return False
+        values = self.log.answers.column(es.scorer) or self.log.answers.column(es.name)
+        if values is None:
             return False
         each = [value.values() if isinstance(value, dict) else (value,) for value in values]
         scores = numbers([*itertools.chain.from_iterable(each)]).values

@@ -400,7 +400,7 @@ class Scan:
 
     def _asked(self, block: Sequence[tuple[int, bytes, Row, int]]) -> list[Any]:
         """Return the fields of rows' documents that SPECs read, or the whole documents."""
-        docs = [row.get("doc") for _, _, row, _ in block]
+        docs: list[Any] = [row.get("doc") for _, _, row, _ in block]
         if self._names is None or set(map(type, docs)) != {dict}:
             return docs
         return [doc[name] for name in self._names for doc in docs if name in doc]

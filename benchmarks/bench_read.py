@@ -74,8 +74,8 @@ def row(kind: str, i: int, text: Text) -> dict[str, Any]:
     return {
         "doc_id": i, "doc": doc, "target": target, "arguments": {f"gen_args_{j}": item for j, item in enumerate(asked)},
         "resps": resps, "filtered_resps": filtered, "filter": "none", "metrics": list(metrics),
-        "doc_hash": digest(json.dumps(doc)), "prompt_hash": digest(context), "target_hash": digest(str(target)),
-        **metrics, **more,
+        "doc_hash": digest(json.dumps(doc)), "prompt_hash": digest(asked[0]["arg_0"]),
+        "target_hash": digest(str(target)), **metrics, **more,
     }  # fmt: skip
 
 

@@ -96,6 +96,8 @@ class Calculation:
     """Field of `Settings` → a calculation of the core that obeys the same values."""
     refusals: Mapping[str, str]
     """Keyword → the sentence that refuses it, with `{what}` for the keyword. "" is for all others."""
+    words: str = ""
+    """Its name on the page of all choices, "" if that does not say which choices it obeys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ class Extra:
     """The module of its kinds of results."""
     commands: Mapping[str, str] = field(default_factory=dict)
     """Name of a command → the module that has it, as `command`."""
+    called: Mapping[str, str] = field(default_factory=dict)
+    """Public function → the command that calls it, where that has another name."""
     switches: tuple[Switch, ...] = ()
     keywords: Mapping[str, Keyword] = field(default_factory=dict)
     """Keyword of functions of the core → who does what it asks for."""
@@ -201,6 +205,11 @@ def commands() -> dict[str, str]:
     return {
         name: f"{package}.{module}" for package, extra in found().items() for name, module in extra.commands.items()
     }
+
+
+def called() -> dict[str, str]:
+    """Return a dict from function to command, of the functions of extras whose command has another name."""
+    return {name: command for extra in found().values() for name, command in extra.called.items()}
 
 
 @cache

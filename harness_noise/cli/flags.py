@@ -7,12 +7,13 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from .. import extras
 from ..errors import Parameter, parts_of
 
 if TYPE_CHECKING:
     import click
 
-_COMMANDS = {"label_sample": "label", "profiles": "list", "adapters": "list"}
+_COMMANDS = {"adapters": "list"} | extras.called()
 """Function → the command that calls it, where that has another name."""
 _SAFE = re.compile(r"[\w./:%+@=,^…-]+")
 """A text that a shell takes as it is. Others are quoted, because a file may have given them."""

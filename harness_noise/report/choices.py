@@ -17,7 +17,6 @@ _DESIGNS_IN_WORDS = {
     "crossed": "crossed clusters",
     "corpus": "[corpus metrics](methods/corpus.md)",
     "corpus_difference": "differences of corpus metrics",
-    "labels": "human labels",
 }
 _HEADINGS = {"se": "Variance estimators", "interval": "Intervals", "test": "Tests of a difference"}
 _PAGE = """# All choices
@@ -32,6 +31,7 @@ that it names under the entry point group `harness_noise.choices`.
 def page(registers: Collection[Register[Any]] = tuple(REGISTERS.values())) -> str:
     """Return docs/choices.md: for each setting (interval, test, …) a Markdown table of its choices."""
     load_packages()
+    designs = _DESIGNS_IN_WORDS | {name: one.words for name, one in calculations().items() if one.words}
     tables = []
     for each in registers:
         head = ["Name", "Printed as", "What it is", "For", "Commands", "Also with"]
@@ -47,7 +47,7 @@ def page(registers: Collection[Register[Any]] = tuple(REGISTERS.values())) -> st
             own = {x for x in calculations() if (some := obeyed(each.setting, x)) is None or name in some}
             by = item.consumers | (own if item.beside else set())
             cells.append(", ".join(f"`{x}`" for x in (*_COMMANDS, *commands()) if x in by) or "only printed")
-            cells.append(", ".join(words for x, words in _DESIGNS_IN_WORDS.items() if x in by) or "–")
+            cells.append(", ".join(words for x, words in designs.items() if x in by) or "–")
             lines.append(f"| {' | '.join(cells)} |")
         tables.append("\n".join(lines))
     return _PAGE + "\n\n".join(tables) + "\n"

@@ -52,8 +52,12 @@ NAMED = {
 
 
 def files_with(word: str) -> set[str]:
-    """The files outside `extra/` that have a word, alone, in the plural or in a name with underscores."""
-    of_word = re.compile(rf"(?<![a-z]){word}s?(?![a-z])", re.IGNORECASE)
+    """The files of the core that have a word, alone, in the plural or in a name with underscores."""
+    return files_with_text(re.compile(rf"(?<![a-z]){word}s?(?![a-z])", re.IGNORECASE))
+
+
+def files_with_text(of_word: re.Pattern[str]) -> set[str]:
+    """The files outside `extra/` in which an expression is found."""
     every = (path for package in (CORE, ADAPTERS) for path in package.rglob("*") if path.is_file())
     core = (path for path in every if not {"extra", "__pycache__"} & {*path.parts} and path.name != "schema.json")
     texts = ((path, path.read_text(encoding="utf-8")) for path in core)
@@ -68,3 +72,25 @@ def files_with(word: str) -> set[str]:
 def test_few_files_of_the_core_name_an_extra(word):
     assert files_with(word) == {*NAMED[word]}
     assert len(NAMED[word]) <= 5
+
+
+JUDGED = "shows or keeps the correction of a judge by what people say, which is a field of rows"
+PEOPLE = {
+    "harness_noise/__init__.py": PUBLIC,
+    "harness_noise/analysis/sample.py": JUDGED,
+    "harness_noise/api/keywords.py": "keywords of `analyze` and `compare`, which the extra handles",
+    "harness_noise/report/columns.py": JUDGED,
+    "harness_noise/report/diagnostics.py": "advice of diagnostics where people correct the row",
+    "harness_noise/results/diagnostics.py": "advice of diagnostics where people correct the row",
+    "harness_noise/results/rows.py": FIELDS,
+}
+"""File of the core that knows what people say of answers → its reason."""
+_OF_PEOPLE = re.compile(
+    r"human labels?|(?<!un)labelled(?= answers)|labels?_(scorer|range|at_random|sample)|n_labelled|people_labels"
+    r"|with_labels"
+)
+
+
+def test_the_files_that_know_labels_of_people_are_listed():
+    """A label is also the name of a cluster, a column, a row or an axis, which is a word of the core."""
+    assert files_with_text(_OF_PEOPLE) == {*PEOPLE}

@@ -92,7 +92,7 @@ _SHOWN = 60
 MOST_ODD = 8
 """The most cells without a score that a message lists."""
 MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
-LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
-VERDICTS: dict[str, float] = LEXICON["verdicts"]
+_LEXICON = tomllib.loads((files(__package__) / "columns.toml").read_text(encoding="utf-8"))
+VERDICTS: dict[str, float] = _LEXICON["verdicts"]
 """Score of each verdict, in lower case. Inspect's letters are C, P (partly), I and N (no answer)."""
 _KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")

@@ -14,6 +14,7 @@ EXTRA = Extra(
     },
     results="results",
     commands={"arena": "cli"},
+    called={"profiles": "list"},
     keywords={"profile": Keyword("profiles", "profile")},
     listing="listing",
     words={

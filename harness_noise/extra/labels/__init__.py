@@ -11,6 +11,7 @@ EXTRA = Extra(
     results="results",
     explains={"judge": "explaining"},
     commands={"label": "cli"},
+    called={"label_sample": "label"},
     keywords=dict.fromkeys(("labels", "labels_scorer", "label_range", "labels_at_random"), _ASKING),
     options=(
         Option(
@@ -42,6 +43,7 @@ EXTRA = Extra(
             obeys="level adjust margin range missing cluster weights only models against n two_like_this assurance "
             "judged target_se",
             values=_INTERVALS,
+            words="human labels",
             refusals={
                 "": "with labels the mean or difference of each task, over all questions of a finished run, has the "
                 "CR2 standard error, the t test and the t or Wilson interval: leave {what} or the labels out",

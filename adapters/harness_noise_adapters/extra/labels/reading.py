@@ -14,11 +14,14 @@ from ...tables.columns import aliases
 from ...tables.evidence.lexicon import snake
 from ...tables.files import records
 from ...tables.opening import Record, Rows, suffix_of
-from ...tables.values import LEXICON, cell_text, score_of
+from ...tables.values import cell_text, score_of
 
 _NAMES = {
     **{ours: aliases(ours) for ours in ("question", "task", "model", "repeat")},
-    **LEXICON["labels"],
+    "label": ["label", "human_label", "human", "gold_label", "human_score"],
+    "person": ["person", "annotator", "annotator_id", "rater", "rater_id", "labeller", "labeler", "labelled_by"],
+    "answer_id": ["answer_id"],
+    "chance": ["chance"],
 }
 """Our column → its accepted names, in lower case. The first one present is used."""
 _HEAD = 100

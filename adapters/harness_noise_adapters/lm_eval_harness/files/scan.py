@@ -180,7 +180,7 @@ def _cut(
         else:
             row = loads(text)
             shape = tuple(row), line.count(b":", stop)
-            if shape not in shapes or not raw.isdisjoint(row) or (names and _may_occur_twice(text, names)):
+            if shape not in shapes or (raw and not raw.isdisjoint(row)) or (names and _may_occur_twice(text, names)):
                 row = checked(text)
                 shapes.add(shape)
     except (TypeError, ValueError, RecursionError):
@@ -369,7 +369,7 @@ class Scan:
         for block in blocks(self.path, choices=likelihoods, names=names, raw=raw):
             keys: list[Any] = [row.get("doc_hash") for _, _, row, _ in block]
             hashed = set(map(type, keys)) == {str}
-            if not hashed or not all(raw.isdisjoint(row) for _, _, row, _ in block):
+            if not hashed or (raw and not all(raw.isdisjoint(row) for _, _, row, _ in block)):
                 block = [(number, line, self._exact(number, line, row), end) for number, line, row, end in block]
             elif self.exact and may_be_rounded(self._asked(block)):
                 for i, (number, line, _, end) in enumerate(block):

@@ -86,6 +86,8 @@ def test_the_home_of_the_site_is_the_readme_and_formulas_need_no_script() -> Non
     assert "](tutorials/table.md)" in home
     other = SimpleNamespace(file=SimpleNamespace(src_uri="options.md"))
     assert hooks.on_page_markdown(r"| `a\|b` | c \| d |", page=other) == r"| `a|b` | c \| d |"
+    session = hooks.on_page_markdown("```python\n>>> 1 + 1\n2\n```\n\n```python\nx = 1\n```", page=other)
+    assert session == "```pycon\n>>> 1 + 1\n2\n```\n\n```python\nx = 1\n```"
     drawn = hooks.on_page_content(r'<p><span class="arithmatex">\(\frac{a &lt; b}{2}\)</span></p>')
     assert "<mfrac>" in drawn
     assert "&#x0003C;" in drawn

@@ -123,7 +123,7 @@ def usages(
     lines: Sequence[int],
     causes: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Return {measure: value or reason} for each of n answers, read from whole columns at once.
+    """Return n dicts {measure: value, or why it is missing} from whole columns. Refuse text and negative use.
 
     Args:
         columns: field → what each answer has there; those that `spellings` names count.

@@ -174,12 +174,19 @@ class Document(Shown):
         Raises:
             KeyError: there is no such list.
         """
-        tables = [name for name in (*self.always, *self._extra()) if name != "notes" and _has_rows(getattr(self, name))]
+        tables = self._tables()
         if table is not None and table not in tables:
             raise KeyError(f"no table {table!r}. There are {', '.join(tables)}")
         import pandas as pd
 
         return pd.DataFrame(self.flat_columns(table or self.kind))
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """Return {name of a table: data frame} of all tables that the result has, each as `to_frame` gives it."""
+        return {name: self.to_frame(name) for name in self._tables()}
+
+    def _tables(self) -> list[str]:
+        return [name for name in (*self.always, *self._extra()) if name != "notes" and _has_rows(getattr(self, name))]
 
     def flat_columns(self, table: str) -> dict[str, Sequence[Any]]:
         """Return a table's columns as lists of plain values by name, with nested fields as columns of their own."""

@@ -596,6 +596,9 @@ class Comparison(Document):
 
         return pd.concat([answers.to_frame() for answers in self.by_question], ignore_index=True)
 
+    def _tables(self) -> list[str]:
+        return [*Document._tables(self), *(["by_question"] if self.by_question else [])]
+
 
 @dataclass(frozen=True, slots=True)
 class Flip(Measured):

@@ -413,7 +413,7 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
 
 
 def skewness(d: FloatArray, design: Design) -> float:
-    """Return the skewness of a mean, estimated from its cluster sums (G₁ [Cramér] over √G). 0 if unknown.
+    """Return the skewness of a mean of question values: G₁ of cluster sums [Cramér] over √G. 0 if unknown or crossed.
 
     0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
     """

@@ -124,7 +124,7 @@ def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[tuple[sl
 
 
 def counts(picked: IntArray, G: int) -> FloatArray:
-    """Return (rows, G) how often each cluster was drawn in each resample."""
+    """Count from the drawn indices how often each resample drew each of G clusters. Return (rows, G)."""
     rows = len(picked)
     flat = (picked + (np.arange(rows, dtype=np.int64) * G)[:, None]).ravel()
     return np.bincount(flat, minlength=rows * G).reshape(rows, G).astype(np.float64)

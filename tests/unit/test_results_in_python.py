@@ -49,6 +49,17 @@ def test_a_frame_by_question_has_both_means_of_every_question() -> None:
         hn.compare(a, b).to_frame("by_question")
 
 
+def test_all_tables_of_a_result_come_at_once() -> None:
+    a, b = run("new", 0.3), run("old", 0.0)
+    found = hn.compare(a, b, by_question=True)
+    frames = found.to_frames()
+    assert list(frames) == ["comparisons", "by_question"]
+    assert all(frame.equals(found.to_frame(name)) for name, frame in frames.items())
+    assert list(hn.compare(a, b).to_frames()) == ["comparisons"]
+    assert list(hn.analyze(a).to_frames()) == ["estimates"]
+    assert list(hn.arena([a, b]).to_frames()) == ["models", "pairs", "benchmarks", "questions"]
+
+
 def test_the_figures_of_a_comparison_are_written(tmp_path: Path) -> None:
     written = hn.write_figures(hn.compare(run("new", 0.3), run("old", 0.0)), tmp_path)
     assert [path.name for path in written] == ["01-acc.svg"]

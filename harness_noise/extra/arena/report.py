@@ -621,7 +621,7 @@ def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summar
 
 
 def paper_lines(table: Arena) -> list[str]:
-    """Return the sentences for a paper: which models may be the best on each benchmark, and what was asked for."""
+    """Return an arena's sentences for a paper: which models may be best, and results asked for (top K, cost, slices)."""
     said, asked = summarise(table), summarise(table, brief=True)
     weights = [fmt.weights_line(table.models, choice=choice) for choice in (True, False)]
     for_paper = dict(zip(*weights, strict=True))
@@ -631,7 +631,7 @@ def paper_lines(table: Arena) -> list[str]:
 
 
 def methods(arena: Arena, adjustment: tuple[str, tuple[str, ...]] | None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return (sentence, cited works) on how the best models and the ranks were determined, for a paper."""
+    """Return a list of (sentence, cited works) for a paper on how an arena's best models and ranks were determined."""
     level = fmt.percent(arena.settings["level"])
     out: list[tuple[str, tuple[str, ...]]] = [(f"The sample: {arena.sample}", ())] if arena.sample else []
     out += [

@@ -531,9 +531,3 @@ class Arena(Document):
             return Document._columns(self, table)
         each = [board.pairs.fields(range(len(board.pairs))) for board in self.boards]
         return {name: [value for fields in each for value in fields[name]] for name in shown_fields(Difference)}
-
-    def to_frames(self) -> dict[str, pd.DataFrame]:
-        """Return {table's name: data frame}: models, pairs, benchmarks, questions, and others if there."""
-        names = ["models", "pairs", "benchmarks", "questions"]
-        names += [name for name in ("slices", "checkpoints") if getattr(self, name)]
-        return {name: self.to_frame(name) for name in names}

@@ -174,7 +174,7 @@ def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -
 
 
 def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
-    """Return one model's difference to the leader, with the z by which it may be dropped.
+    """Return a model's difference to the leader, its SE, df and z of lag (0: no lag), from moments of contrast `i`.
 
     If the range of the scores is known, one more question is added that favours the model as far as the range goes,
     and the smaller z counts: few questions without a rare success do not show that there is none.

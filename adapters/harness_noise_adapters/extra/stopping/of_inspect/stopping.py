@@ -202,7 +202,7 @@ def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list
 def _random_subset(
     sample: str, questions: Questions, clusters: tuple[str, ...] | None, seed: int, expected: FloatArray | None
 ) -> tuple[IntArray, dict[str, float] | None]:
-    """Draw whole clusters at random. Return (m,) question indices and, if unequal, their {key: chance}.
+    """Draw whole clusters, by `expected` scores if any. Return (m,) question indices and their {key: chance} or None.
 
     With the probability of each question that was drawn, where these differ.
     """

@@ -580,7 +580,7 @@ class Answers:
         return labeller(wanted, task), named
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Record a new question's cluster label, key, line and text from its document. Refuse an absent label or key field."""
+        """Record a new question's cluster label, key, line and text from its document. Refuse absent fields."""
         at = f"{self.file}{f', line {line}' if line else ''}"
         seen.labels[question] = _user_field(seen.label, doc, f"{at}: cluster")
         seen.lines[question], seen.last = line, doc

@@ -125,7 +125,7 @@ def drawing_chances(
 
 
 def number_wanted(size: str | float, n: int) -> int:
-    """Return the number of questions, at most n, that a size 0.2, "20%" or "200" means. Refuse one and other text.
+    """Return how many of n questions "20%", 0.2 or 200 means (at most n). Refuse 1, 2.5, 150% and other text.
 
     Raises:
         InputError: neither a share nor a number of questions from 2.

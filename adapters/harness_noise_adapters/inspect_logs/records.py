@@ -653,9 +653,13 @@ class HandedOver(SampleAnswers):
         """Keep the scores of each answer, by scorer. Answers without an id are left out."""
         super().__init__()
         scorer = next(iter(scores[0]), None) if scores else None
+        self._first: tuple[Any, list[Any]] = (scorer, [])
+        """The first scorer and its values, if all answers have it: read with the ids, while they are at hand."""
         try:  # most answers have the same scorers
-            ids = [row[scorer].sample_id for row in scores]
-        except KeyError:
+            both = [((score := row[scorer]).sample_id, score.score.value) for row in scores]
+            ids = [key for key, _ in both]
+            self._first = scorer, [value for _, value in both]
+        except (KeyError, AttributeError):
             ids = [next(iter(row.values())).sample_id if row else None for row in scores]
         self.ids, self.scores = ids, scores
         if None in ids:
@@ -673,6 +677,8 @@ class HandedOver(SampleAnswers):
         return SampleQuestion(1, score.sample_metadata or {})
 
     def column(self, scorer: str | None) -> list[Any] | None:
+        if scorer == self._first[0] and len(self._first[1]) == len(self.scores):
+            return self._first[1]
         if not any(scorer in row for row in self.scores):
             return None
         with suppress(KeyError, AttributeError):  # most answers have all scorers

@@ -95,7 +95,7 @@ def test_a_diagnostic_changes_two_files(tmp_path: Path, say: Say) -> None:
     shown = say("harness_noise", "compare", "a.csv", "b.csv", "--details")
     assert "the questions come in dozens. What to do: count the eggs." in " ".join(shown.split())
     page = say("harness_noise.cli.diagnostics")
-    assert "| `dozens` | The number of {units} is a multiple of twelve. | Count the eggs. |" in page
+    assert '| <a id="dozens"></a>`dozens` | The number of {units} is a multiple of twelve. | Count the eggs. |' in page
     assert '"dozens"' in say("harness_noise.results.schema")
 
 

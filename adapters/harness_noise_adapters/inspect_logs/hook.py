@@ -32,7 +32,6 @@ from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
 from ..extras import extra
-from ..records import uncollected
 from . import inject, private
 from .clusters import TaskClusters, spec_for
 from .export import insert, rewrite
@@ -184,7 +183,6 @@ def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, 
     return LogFile((), header, answers, answers.faults, n_not_seen=lacking)
 
 
-@uncollected()
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> list[str]:
     """Add our metrics to a running task's results. Return sentences of warning.
 

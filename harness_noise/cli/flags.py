@@ -13,7 +13,7 @@ from ..errors import Parameter, parts_of
 if TYPE_CHECKING:
     import click
 
-_COMMANDS = {"adapters": "list"} | extras.called()
+_COMMANDS = {"profiles": "list", "adapters": "list"} | extras.called()
 """Function → the command that calls it, where that has another name."""
 _SAFE = re.compile(r"[\w./:%+@=,^…-]+")
 """A text that a shell takes as it is. Others are quoted, because a file may have given them."""

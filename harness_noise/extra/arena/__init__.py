@@ -14,7 +14,6 @@ EXTRA = Extra(
     },
     results="results",
     commands={"arena": "cli"},
-    called={"profiles": "list"},
     keywords={"profile": Keyword("profiles", "profile")},
     listing="listing",
     words={

@@ -54,7 +54,7 @@ def test_the_tables_have_slices_and_ranks_for_others_to_plot(kind: str, found: h
     if kind == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     written = {path.stem: path for path in write_tables(found, tmp_path, kind)}  # type: ignore[arg-type]
-    assert set(written) == {"models", "pairs", "benchmarks", "questions", "slices"}
+    assert set(written) == {"models", "pairs", "benchmarks", "questions", "slices", "heterogeneity"}
     read = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[kind]
     slices = read(written["slices"])
     assert len(slices) == 16

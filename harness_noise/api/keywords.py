@@ -133,6 +133,10 @@ _OF_FILES = "columns", "format_file", "follow_links", "apart"
 _DEFAULT = Settings()
 
 
+_OF_RENDER = ("details", "legend", "wide")
+"""Keywords that say how a result is shown."""
+
+
 def chosen_settings(
     function: str, settings: Settings | None, choices: Mapping[str, Any], accepted: type = Computing
 ) -> Settings:
@@ -152,6 +156,8 @@ def chosen_settings(
     unknown = [name for name in choices if name not in fields and name not in accepted.__annotations__]
     if unknown:
         now = is_now(f"{unknown[0]}=")
+        if unknown[0] in _OF_RENDER:
+            now = f"it is for render(result, {unknown[0]}=…)"
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}{now and f': {now}'}")
     changes = {name: value for name, value in choices.items() if name in fields and value is not None}
     chosen = replace(settings or _DEFAULT, **changes) if changes else settings or _DEFAULT

@@ -79,6 +79,8 @@ def test_other_keywords_are_those_of_choices_and_no_more():
     assert set(hn.Choices.__annotations__) <= fields | reading
     with pytest.raises(TypeError, match=r"analyze\(\) got an unexpected keyword argument 'levels'"):
         hn.analyze("x.csv", levels=0.9)
+    with pytest.raises(TypeError, match=r"'details': it is for render\(result, details=…\)"):
+        hn.analyze("x.csv", details=True)
     for name in reading:  # an array is not read
         with pytest.raises(TypeError, match=rf"estimate\(\) got an unexpected keyword argument '{name}'"):
             hn.estimate([1.0, 0.0], **{name: None})

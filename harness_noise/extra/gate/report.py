@@ -37,7 +37,13 @@ def summarise(gate: Gate, *, brief: bool = False, wide: bool = False) -> Summary
         Column("quantity", lambda row: row.quantity, "what is compared with what is required", text=True),
         Column("estimate", "estimate", "the quantity as it was measured"),
         Column("required", "threshold", "what the quantity must reach: A − B at least −M for a margin M"),
-        Column("limit", _limit, "the end of the quantity's interval, not adjusted for the other rows", rank=1),
+        Column(
+            "limit",
+            _limit,
+            "the end of the quantity's interval that the rule reads (regression: the better, no-loss: the worse), not "
+            "adjusted for the other rows",
+            rank=1,
+        ),
         Column("SE", "se", rank=3),
         Column("p", lambda row: fmt.p_text(row.p_value), _P_IS[gate.rule], rank=2),
         Column(

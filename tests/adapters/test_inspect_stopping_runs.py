@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from copy import deepcopy
 
 import pytest
 
@@ -214,6 +215,17 @@ def weak_again(canned, tmp_path):
     return of
 
 
+def without_late(log):
+    """The record and the answers of a run of one at a time, without one that was under way when it was stopped.
+
+    It may have begun while the answers of an earlier run were put back, and is no part of the decision."""
+    found, given = deepcopy(record(log)), answers(log)
+    late = [tuple(each) for each in found["sequential"][0].pop("late")]
+    assert len(late) <= 1
+    found["drawn"][0]["n_asked"] -= len(late)
+    return found, {key: score for key, score in given.items() if key not in late}
+
+
 def test_a_failed_run_is_taken_up_again_with_the_same_looks(canned, tmp_path, weak_again, warned):
     from inspect_ai import eval_retry
 
@@ -238,9 +250,8 @@ def test_a_failed_run_is_taken_up_again_with_the_same_looks(canned, tmp_path, we
     asked.clear()
     again = canned.quietly(eval_retry, first, log_dir=str(tmp_path / "again"), display="none", max_samples=1)[0]
     assert again.status == "success", again.error
-    assert record(again) == record(whole)
+    assert without_late(again) == without_late(whole)
     assert looks(warned)[said:] == want
-    assert answers(again) == answers(whole)
     assert sorted([*asked, *(key for key, _ in answers(first))]) == sorted(key for key, _ in answers(again))
 
 

@@ -18,7 +18,7 @@ from ..errors import some_of
 from ..extras import display_of
 from ..io.paths import telling_parts
 from ..results.forms import Document, rendered
-from ..results.parts import KEYWORD, STOPS
+from ..results.parts import KEYWORD
 from ..results.rows import (
     LARGEST,
     MISSING,
@@ -129,11 +129,10 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     first = first_metrics(rows)
     written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
-    looked = getattr(table, STOPS)
-    stops = [_of_stops().stop_section(looked, "When the run stopped")] if looked else []
+    stops = [_of_stops().stop_section(table.sequential, "When the run stopped")] if table.sequential else []
     beside = [*by_slice, *stops, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
     sentences = [*drawn(table), *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
-    lead = [_of_stops().stopped(row) for row in looked] + [
+    lead = [_of_stops().stopped(row) for row in table.sequential] + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
     ]
@@ -226,8 +225,8 @@ def combined_notes(table: Comparison) -> list[str]:
 def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
     """Return a `Summary` of all that follows the first table: slices, stops, flips, sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
-    if looked := getattr(table, STOPS):
-        sections.append(_of_stops().stop_section(looked))
+    if table.sequential:
+        sections.append(_of_stops().stop_section(table.sequential))
     if table.full_benchmark:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:

@@ -344,3 +344,10 @@ def test_auto_knows_the_clusters_of_inspect_evals(canned, tmp_path, warned):
     assert len(warned()) == 1
     assert "other: no natural cluster is known" in warned()[0]
     assert "Its samples have name, passage" in warned()[0]
+
+
+def test_no_answers_have_no_column_of_scores():
+    from harness_noise_adapters.inspect_logs.records import HandedOver
+
+    assert HandedOver([]).column(None) is None
+    assert HandedOver([]).column("match") is None

@@ -351,3 +351,14 @@ def test_equal_scores_have_no_standard_error_of_zero(tmp_path: Path, capsys: pyt
     assert re.search(r"t1 100\.0% \[\S+%, 100\.0%\] Wilson, t 19 df – – 20 ", out)  # neither SE nor SE (1 answer)
     frame = hn.analyze(right).to_frame()
     assert frame["se"].iloc[1] == 0  # the number stays
+
+
+def test_a_plan_of_labels_shows_labels_and_not_a_design(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = ("label", "--plan", "--omega2", "0.2", "--r2", "0.6", "--target-se", "0.015", "--judged")
+    out, _ = said(capsys, *plan, "1000")
+    assert "with the judge's scores 762 standard error with these 0.0150 without a judge 889" in out
+    assert "smallest detectable difference" not in out
+    out, _ = said(capsys, *plan, "500")
+    assert "labels of all 500 judged questions are not enough" in out
+    assert "with the judge's scores 500 are not enough" in out
+    assert "smallest detectable difference" in said(capsys, *plan, "1000", "--details")[0]

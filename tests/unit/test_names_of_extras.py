@@ -43,6 +43,7 @@ NAMED = {
         "harness_noise_adapters/inspect_logs/records.py": "a field of Inspect's logs, of its solvers",
     },
     "sequential": {
+        "harness_noise/report/summary.py": "shows that field of a result, if it has records",
         "harness_noise/results/diagnostics.py": "names a field of the JSON",
         "harness_noise/results/parts.py": FIELDS,
         "harness_noise/results/rows.py": FIELDS,

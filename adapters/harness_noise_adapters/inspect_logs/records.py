@@ -677,8 +677,9 @@ class HandedOver(SampleAnswers):
         return SampleQuestion(1, score.sample_metadata or {})
 
     def column(self, scorer: str | None) -> list[Any] | None:
-        if scorer == self._first[0] and len(self._first[1]) == len(self.scores):
-            return self._first[1]
+        first, values = self._first
+        if scorer == first and values and len(values) == len(self.scores):
+            return values
         if not any(scorer in row for row in self.scores):
             return None
         with suppress(KeyError, AttributeError):  # most answers have all scorers

@@ -48,8 +48,11 @@ def _labels(plan: Plan, labels: LabelPlan) -> Section:
     """Return the table of the labels that people must give, with the judge's scores and without."""
     digits = fmt.decimals(labels.se / 3)
     rows = (
-        ("with the judge's scores", f"all {labels.n_judged:,}" if labels.n_labels is None else f"{labels.n_labels:,}"),
-        ("standard error with them", fmt.amount(plan, labels.se, digits)),
+        (
+            "with the judge's scores",
+            f"{labels.n_judged:,} are not enough" if labels.n_labels is None else f"{labels.n_labels:,}",
+        ),
+        ("standard error with these", fmt.amount(plan, labels.se, digits)),
         ("without a judge", f"{labels.n_labels_alone:,}"),
     )
     return Section("", (Column("Labels", text=True), Column("")), rows)

@@ -131,7 +131,8 @@ def scale_of(row: Any) -> Scale:
 
 def rounded(value: float, digits: int) -> float:
     """Round a number to print, a half away from 0: 63.75 is 63.8 and 61.25 is 61.3, whatever their binary digits."""
-    return round(value * (1 + ROUNDING), digits)
+    nudge = min(abs(value) * ROUNDING, 1e-3 * 10.0**-digits)  # of a large number no digit that is shown
+    return round(value + math.copysign(nudge, value), digits)
 
 
 def number(value: float | None, digits: int) -> str:

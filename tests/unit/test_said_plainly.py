@@ -16,7 +16,7 @@ from scipy import stats
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
-from harness_noise.data.units import Equivalent
+from harness_noise.data.units import Equivalent, number
 from harness_noise.extra.arena.figures import pair_title
 from harness_noise.extra.stopping.report import stop_section, stopped
 from harness_noise.report import columns, terminal
@@ -381,3 +381,11 @@ def test_no_blank_stands_before_a_per_cent_sign(root: Path) -> None:
     found = [f"{page.name}: {line}" for page in pages for line in page.read_text(encoding="utf-8").splitlines()
              if re.search(r"\d %(?! \d)", line)]  # fmt: skip
     assert found == []
+
+
+def test_halves_are_rounded_away_from_0_and_large_numbers_keep_their_digits() -> None:
+    shown = {
+        (100 * 51 / 80, 1): "63.8", (100 * 49 / 80, 1): "61.3", (-100 * 49 / 80, 1): "−61.3", (0.04, 1): "0.0",
+        (123456789012345.0, 1): "123456789012345.0", (-0.04, 1): "0.0",
+    }  # fmt: skip
+    assert {case: number(*case) for case in shown} == shown

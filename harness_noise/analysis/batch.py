@@ -115,7 +115,7 @@ def _common_fields(first: Sequence[Scores], settings: Settings) -> dict[str, Any
 
 
 def _score_limits(values: FloatArray) -> list[Ends]:
-    """Return the lowest and highest score of each of P runs, from which the metric's range is guessed."""
+    """Return each of P runs' lowest and highest score as `Ends`, with the range (0, 1) if all lie in it."""
     low, high = values.min(axis=(1, 2)).tolist(), values.max(axis=(1, 2)).tolist()
     shares = [(0.0, 1.0) if x >= 0 and y <= 1 else None for x, y in zip(low, high, strict=True)]
     return [Ends("score", x, y, share, proportion=False) for x, y, share in zip(low, high, shares, strict=True)]
@@ -133,7 +133,7 @@ def _width(a: Ends, b: Ends, settings: Settings) -> float:
 
 
 def _repeats_shift(values: FloatArray) -> BoolArray:
-    """Return (P,) True for runs in which an F test finds that whole repeats are higher or lower than others."""
+    """Return (P,) True for runs in which an F test finds that repeats shift as a whole. False if n or K is 1."""
     several = values.shape[1] > 1 and values.shape[2] > 1
     return moving_together_p(values) < SHARED_NOISE_P if several else np.zeros(len(values), dtype=np.bool_)
 

@@ -31,7 +31,7 @@ CHOICES = (
 
 
 def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
-    """Return the run with scores in [0, 1] corrected for guessing, others as they are. Refuse if none can be.
+    """Return the run with scores in [0, 1] corrected for guessing, and notes. Refuse if none or no chance is found.
 
     Args:
         run: its questions have `CHOICES` among their fields for ``"auto"``.
@@ -66,7 +66,7 @@ def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
 
 
 def _is_share(part: Scores, settings: Settings) -> bool:
-    """Return True if a score is a share of right answers: in [0, 1], higher is better, not yet corrected."""
+    """Return True for scores in [0, 1] without unit or `per`, not lower-is-better, not yet corrected for guessing."""
     if part.unit is not None or part.per is not None or part.higher_is_better is False or part.corrected is not None:
         return False
     return score_range([Ends.of([part])], settings) == (0.0, 1.0)
@@ -103,7 +103,7 @@ def _counts(values: Mapping[str, Sequence[object]]) -> FloatArray | None:
 
 
 def _corrected(part: Scores, c: FloatArray) -> Scores:
-    """Return the scores corrected for guessing as (x − c)/(1 − c), with c each question's chance of a right guess."""
+    """Return the scores as (x − c)/(1 − c) of (n,) chances c, with bounds and a diagnostic, without native value."""
     if not len(c):
         return part
     values = (part.values - c[:, None]) / (1 - c[:, None])

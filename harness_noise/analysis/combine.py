@@ -20,7 +20,7 @@ from .rows import RowDecision, decide_rows
 
 
 def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | None]]) -> tuple[methods.Combined, ...]:
-    """Test an overall difference in three more ways, from its tasks' rows: Stouffer, inverse variance, Wilcoxon.
+    """Return Stouffer's and inverse-variance tests (from two usable rows on) and Wilcoxon's, each maybe refused.
 
     A metric where lower is better counts with its sign turned, so that above 0 always means that A is better. Rows
     without a standard error above 0 and its degrees of freedom are left out of all but Wilcoxon's test. All three take
@@ -53,7 +53,7 @@ def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | Non
 
 
 def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings) -> Difference:
-    """Compare two accuracies given as counts, x of n and y of m right, by Fisher's exact test (unpaired).
+    """Return A − B of counts, x of n and y of m right: Fisher's exact p (unpaired), Agresti–Caffo interval, verdict.
 
     The statistic is z of the pooled test of two proportions.
 

@@ -130,7 +130,7 @@ def _compare_pair(
 
 
 def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list[Note]:
-    """Return a note with the standard error of A − B if questions of equal text were one cluster. [] if none."""
+    """Return a note with the SE of A − B if questions of equal text were one cluster. [] if none, or of a group."""
     side = next((name for name in ("parts_a", "parts_b") if getattr(what, name)[0].questions.doubles), None)
     if what.group is not None or side is None or (side == "parts_b" and what.parts_a[0].clusters is not None):
         return []
@@ -144,7 +144,7 @@ def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list
 
 
 def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
-    """Match two runs: return the tasks and groups that both measured, and notes on what only one has."""
+    """Return the tasks and groups that both runs measured, and notes on the rest. Refuse if nothing is shared."""
     groups: list[Compared] = []
     notes: list[Note] = []
     mine, theirs = ({group.key: group for group in run.groups} for run in (run_a, run_b))
@@ -186,7 +186,7 @@ def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None
 
 
 def note_partial_group(what: Compared, only: Sequence[Sequence[Scores]], code: str) -> list[Note]:
-    """Return a note that names the tasks of a group (or of the overall row) that only one of two runs has."""
+    """Return a note that names a group's (or overall row's) tasks that only one of two runs has. [] if none."""
     lone = [
         f"{some_of([part.task for part in parts], 4)} ({n:,} questions), which only {run.name} has"
         for parts, n, run in zip(only, what.left_out, (what.run_a, what.run_b), strict=True)
@@ -214,7 +214,7 @@ def _shared_scores(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple
 
 
 def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Match two runs' scores by task, metric and scorer. Return pairs, notes on the rest. Refuse if none match.
+    """Return (A, B) scores of equal key, and notes. If none and `alone`: the only one of each run, else refuse.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
@@ -256,7 +256,7 @@ def _options_for_one_pair(a: Sequence[Scores], b: Sequence[Scores]) -> str:
 
 
 def _without_aliases(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Drop pairs that are another pair under a second metric name. Return the kept pairs and a note per drop."""
+    """Drop pairs equal to an earlier one but for their scorers' paths. Return the kept pairs and a note per drop."""
     kept: list[tuple[Scores, Scores]] = []
     notes = []
     for both in matched:
@@ -299,7 +299,7 @@ def difference_of_arrays(
 
 
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
-    """Return A − B with verdict for two `Scores` of arrays, matched by position. Refuse if none match.
+    """Return A − B with verdict of arrays' `Scores`, matched by position. Refuse other lengths, or none shared.
 
     Raises:
         ValueError: other numbers of questions, or none with a score in both.
@@ -348,7 +348,7 @@ def _questions_with_means(
 
 
 def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[Note]]:
-    """Return the (at most `limit`) questions with the largest |A − B|, with texts from the logs, and notes.
+    """Return at most `limit` questions on which A and B differ, the largest |A − B| first, with texts, and notes.
 
     It reads whole questions, targets and answers from the logs. No number depends on them.
     """
@@ -370,7 +370,7 @@ def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: i
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Return both runs' mean scores on every shared question: one table per task, metric, scorer and pair."""
+    """Return tables of both runs' mean scores on shared questions, one per pair and metric. Skip a pair without any."""
     out = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared

@@ -78,7 +78,7 @@ class Side:
 
     @cached_property
     def sums(self) -> FloatArray:
-        """(G, K, S) sums of the questions' statistics over each cluster."""
+        """(G, K, S) sums of the questions' statistics over each cluster, NaN as 0."""
         assert self.stats is not None
         stats = np.nan_to_num(self.stats)
         out = np.zeros((self.G, *stats.shape[1:]))
@@ -167,7 +167,7 @@ def _ordered_by_key(part: CorpusScores, rows: IntArray) -> IntArray:
 
 
 def _clustered_by_records(part: CorpusScores) -> CorpusScores:
-    """Return the metric, clustered by the key its aggregation groups records by. Unchanged if it has clusters.
+    """Return the metric clustered by the key it groups records by. Unchanged if it has clusters or no such key.
 
     A mean over categories of their means is still a function of the records: its categories are not clusters.
     """
@@ -245,7 +245,7 @@ class SumNoise:
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """Return the jackknife variance over clusters of Σ sign × metric [Efron1981], and the effective cluster count.
+    """Return the jackknife variance of Σ sign × metric (V if it has none) [Efron1981], and the effective cluster count.
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
@@ -298,7 +298,7 @@ def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings
 
 
 def _noise(sides: Sequence[Side], signs: Sequence[float], settings: Settings) -> SumNoise:
-    """Compute a corpus metric's mean or difference (Σ sign × metric over runs) and its variance by resampling."""
+    """Return Σ sign × metric over runs and its noise: by bootstrap, if called by jackknife, or codes why none."""
     paired, values = not settings.unpaired, [side.values() for side in sides]
     each = tuple(float(np.mean(theta)) if len(theta) else math.nan for theta in values)
     value, fewest = float(np.dot(signs, each)), min(side.G for side in sides)
@@ -360,7 +360,7 @@ def _split(
 
 
 def _deleted(sides: Sequence[Side], signs: Sequence[float], paired: bool) -> tuple[SumNoise, Variance]:
-    """Return the noise of a metric that is a called function, by a jackknife over at most 500 blocks of clusters.
+    """Return noise and variance of a metric that is a called function, by jackknife over ≤ 500 blocks of clusters.
 
     It is not resampled with replacement: a question that is drawn twice may be merged into one by the metric itself.
     """
@@ -388,7 +388,7 @@ def _range(part: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
 
 
 def _interval(part: CorpusScores, noise: SumNoise, bounds: tuple[float, float] | None, settings: Settings) -> Interval:
-    """Return a corpus metric's interval: as asked for, else bootstrap (jackknife: t). Refuse what cannot be had."""
+    """Return an interval: as set, else Wilson in a known range, else bootstrap (jackknife: t), or none. May refuse."""
     mean, df, flat = noise.m.mean.item(), noise.m.df.item(), noise.flat
     by_default = settings.interval == INTERVALS.default
     chosen = (T if noise.by_deletion else BOOTSTRAP) if by_default else INTERVALS[settings.interval]
@@ -526,7 +526,7 @@ def _stacked_sides(a: Side, b: Side) -> Side:
 
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
-    """Return the row of A − B of a corpus metric, noise from resampled clusters of the shared questions.
+    """Return A − B of a corpus metric before its verdict, over shared questions (`unpaired`: all). Refuse if none is.
 
     There is no sign test of questions that have no score of their own.
     """

@@ -87,7 +87,7 @@ class Compared:
     """(id of A's scores, id of B's) → the check of their equal answers, which a group needs again for its tasks."""
 
     def check_equal_answers(self, *, unpaired: bool = False) -> Checked:
-        """Count answers with equal text in A and B, and how many of those are scored differently, over all tasks.
+        """Count A's and B's equal answers and those scored differently, over all tasks whose questions surely match.
 
         Unpaired runs are checked if it is known which of their questions are the same.
         """
@@ -163,7 +163,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
 
 
 def _with_scoring_notes(row: RowDecision, found: Checked, compared: Compared) -> tuple[RowDecision, list[Note]]:
-    """Add diagnostics and notes to a row if equal answers are scored differently, or scorer versions differ."""
+    """Return the row with `equal_answers`, `judge_flips` and codes of scoring that differs in A and B, and notes."""
     codes, notes, about = set(row.codes), list[Note](), f"{compared.task} {compared.parts_a[0].metric}"
     if scored_differently(found.equal):
         codes.add(SCORED)
@@ -198,7 +198,7 @@ def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> l
 
 
 def _with_missing_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
-    """Return the row plus the rows that result if missing answers get the worst or the best score.
+    """Return the row with `filled`, the rows if missing answers got the worst or best score. Unchanged if none is.
 
     First come the worst scores of A with the best of B, and the best of A with the worst of B. If it is not shown that
     all others lie between, graded scores between the ends are tried, too.

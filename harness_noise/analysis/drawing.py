@@ -69,7 +69,7 @@ def recorded_stops(rows: object) -> list[dict[str, Any]]:
 
 
 def valid_objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
-    """Return the rows that have all fields of the dataclass `kind`, with values of the right types."""
+    """Return rows as dicts of `kind`'s fields only. Left out: rows without a required field or with a wrong type."""
     types, declared = get_type_hints(kind), fields(kind)
     required = {field.name for field in declared if field.default is MISSING}
     listed = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ()

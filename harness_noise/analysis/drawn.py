@@ -160,7 +160,7 @@ def limits_of_t(drawn: OneDifference, test: decision.Test) -> decision.Test:
 
 
 def limits_of_bootstrap(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test with the BCa bootstrap limits of the difference. NaN if it cannot be resampled."""
+    """Return the test with BCa bootstrap limits. NaN if it cannot be resampled, unchanged if nothing varies."""
     if not drawn.varies:
         return test
     found = drawn.distribution
@@ -209,7 +209,7 @@ def why_no_signs(of: Sample) -> str:
 
 
 def by_bootstrap(distribution: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
-    """Return a bootstrap distribution's interval, and its p-value if the bootstrap is the chosen test."""
+    """Return a Test with the bootstrap's interval and p-value, each only if the settings choose it for that."""
 
     def at(null: float) -> FloatArray:
         return np.array([distribution.p_value(null, method)])

@@ -19,7 +19,7 @@ MANY_PAIRS = 30
 
 
 def with_judge(row: Estimate, part: Scores) -> Estimate:
-    """Return the row with the judge's flip rate and variance, if it scored equal texts differently."""
+    """Return the row with `judge_flips` if a judge (else a panel) scored equal texts differently. Else unchanged."""
     gradings = part.gradings
     if gradings is None or part.texts is None:
         return row

@@ -145,7 +145,7 @@ def _texts_below(parts: Sequence[Scores]) -> TextsBelow | None:
 
 
 def _merge_fields(of_runs: Sequence[Fields]) -> Fields:
-    """Return all fields of A, plus the fields that only B has."""
+    """Return A's fields that have any value, else B's of that name, with the `auto` and `names` of both."""
     values: dict[str, Sequence[Value]] = {}
     for fields in reversed(of_runs):
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
@@ -154,7 +154,7 @@ def _merge_fields(of_runs: Sequence[Fields]) -> Fields:
 
 
 def numbers_or_none(values: Sequence[Value]) -> FloatArray | None:
-    """Parse a field's (n,) values as numbers, NaN if missing. None if any value is not a number."""
+    """Parse a field's (n,) values as numbers, NaN if missing. None if all are missing or one is no number."""
     parsed = [numeral(value) for value in values]
     present = [number for number, value in zip(parsed, values, strict=True) if value is not None]
     if not present or None in present:
@@ -168,7 +168,7 @@ def level_text(value: object) -> str:
 
 
 def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
-    """Refuse a named field that no question of any task has. The message lists the fields that exist.
+    """Refuse a named field that no question of any task has (the message lists those that exist), or no tables.
 
     Raises:
         InputError: lists the fields that there are.

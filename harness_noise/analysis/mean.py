@@ -90,7 +90,7 @@ def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampl
 
 
 def _studentised(data: Sample, noise: Estimated, settings: Settings) -> FloatArray | None:
-    """Return (R,) t statistics of a mean's bootstrap resamples. None if the mean cannot be resampled."""
+    """Return (R,) t statistics of a mean's resamples. None if it cannot be resampled. Refuse too few clusters."""
     from ..stats import resampling
 
     d, design = in_order(noise.c.d, noise.design, data.by_key())
@@ -137,7 +137,7 @@ def _interval(data: Sample, noise: Estimated, settings: Settings, ends: interval
 
 
 def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: intervals.RangeEnds) -> Interval:
-    """Return Wilson's interval if there is one question, scored right or wrong. Otherwise an empty interval."""
+    """Return Wilson's interval of one 0/1 question. Empty if several, fixed questions or a corrected mean."""
     if len(data) != 1 or settings.questions_are == "fixed" or data.corrected is not None:
         return Interval()
     low, high = ends.bounds
@@ -325,7 +325,7 @@ def _groups_that_differ(runs: Sequence[Run]) -> list[Note]:
 
 
 def records_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the runs' records of early stopping and of drawn questions, as fields for an `Analysis`.
+    """Return stopping and drawing records as fields of an `Analysis`, {} if none. Refuse stops without their extra.
 
     Raises:
         InputError: a run has one of stopping, and what corrects for it is not installed.

@@ -44,7 +44,7 @@ class Top:
     group: Group | None = None
 
     def within(self, sizes: Mapping[str, int]) -> dict[str, float]:
-        """Return each task's weight within this group or task, normalized to sum to 1. Empty tasks are left out."""
+        """Return task → weight in this group or task, sum 1, without weights of 0. Equal if no task has a question."""
         weights: Sequence[float] = [float(sizes.get(task, 0)) for task in self.tasks]
         if self.group is not None and self.group.weights is not None:
             weights = self.group.weights
@@ -120,7 +120,7 @@ def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) 
 
 
 def why_no_mean(tops: Sequence[tuple[Top, Sequence[Scores]]], settings: Settings) -> str:
-    """Return why these tasks have no common mean (directions or ranges differ), "" if they have one."""
+    """Return why these tasks have no common mean (directions or ranges differ or are unknown), "" if they have one."""
     ways = {top.name: parts[0].higher_is_better is not False for top, parts in tops}
     if len(set(ways.values())) > 1:
         lower = [name for name, higher in ways.items() if not higher]
@@ -371,7 +371,7 @@ def _common_sizes(found: TopRows, settings: Settings) -> dict[str, int]:
 
 
 def with_differences(result: Comparison, pairs: Sequence[tuple[Run, Run]], settings: Settings) -> Comparison:
-    """Return the comparison with rows added for A − B over all tasks of each pair of runs.
+    """Return the comparison with A − B over all tasks of each pair of runs added, other tests of it, and notes.
 
     Adjusted p-values of the other rows stay as they are.
     """

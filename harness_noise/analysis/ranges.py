@@ -26,7 +26,7 @@ from ..stats.tolerances import SLACK
 
 
 def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """Return the smallest (low, high) that contains all these ranges. None if one of them is None."""
+    """Return the smallest (low, high) that contains all these ranges. None if there is none or one is None."""
     limits = [bounds for bounds in ranges if bounds is not None]
     if not limits or len(limits) < len(ranges):
         return None
@@ -49,7 +49,7 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, parts: Sequence[Scores]) -> Ends:
-        """Return the lowest and highest score that occurs in these scores, with the range that they declare."""
+        """Return the scores' lowest and highest (of corrected means: their bounds), with the range they declare."""
         each = [x.bounds or () if x.corrected is not None else x.values for x in parts]
         return cls.seen(parts, each, hull([part.bounds for part in parts]))
 

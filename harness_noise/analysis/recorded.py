@@ -11,7 +11,7 @@ from ..results.parts import KEYWORD
 
 
 def correction(runs: Iterable[Run]) -> Any:
-    """Return the module that corrects numbers for early stopping, if a run stopped early. None if none did.
+    """Return the module that corrects for early stopping if a run stopped early, else None. Refuse if not installed.
 
     Raises:
         InputError: it is not installed, and numbers without it are too extreme.

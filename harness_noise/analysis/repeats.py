@@ -219,7 +219,7 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Score
 
 
 def _join_corpus(parts: Sequence[CorpusScores], run: Run, notes: list[Note]) -> CorpusScores:
-    """Join one corpus metric of several runs: each run's answers become further repeats."""
+    """Join one corpus metric of several runs as further repeats. Leave out runs with other sums, with a note."""
     first = parts[0]
     if len(parts) == 1 or (first.stats is None and not first.records):
         return first  # for a name no more is needed

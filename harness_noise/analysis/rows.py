@@ -41,7 +41,7 @@ class Interval:
 def mean_fields(
     key: tuple[str, str, str], run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
 ) -> dict[str, Any]:
-    """Return the fields of a mean's output row as a dictionary: names, mean, standard errors, interval.
+    """Return the fields of a mean's row: names, mean, standard errors, interval (none if it lacks the mean).
 
     An interval that does not hold its own estimate is never written, whatever made it.
     """
@@ -74,7 +74,7 @@ NO_DIRECTION = "the run does not say whether higher or lower is better. Higher i
 def compared_fields(
     parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run
 ) -> dict[str, Any]:
-    """Return the fields that name a difference: task, metric, scorer, models, runs, missing answers."""
+    """Return fields of a difference: task, metric, scorer, higher_is_better, model_a, model_b, n_missing."""
     first, other = parts_a[0], parts_b[0]
     return {
         "task": first.task,

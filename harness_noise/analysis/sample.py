@@ -195,7 +195,7 @@ class Sample:
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
-    """Stack the scored questions of one task, or of a group's tasks, into one table for estimation."""
+    """Return the scored questions of a task, or of a group's tasks, as one table. A ratio of sums is made a mean."""
     whole = stack(parts, shares)
     return linearised(whole if whole.stats.count.all() else whole.take(np.flatnonzero(whole.stats.count)))
 
@@ -303,7 +303,7 @@ class Aligned:
 
 
 def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
-    """Match two runs' tasks by question. Return both samples on the shared questions, in one order."""
+    """Return samples of A and B on questions both scored, in one order, with A's clusters, counts of others, notes."""
     kept_a, kept_b, notes = [], [], []
     only_a = only_b = 0
     prompts = False

@@ -45,7 +45,7 @@ class Checked:
 
 
 def join_checks(each: Iterable[Checked]) -> Checked:
-    """Add up the tasks' counts of equal answers. If some tasks are scored differently, only those count."""
+    """Add up tasks' equal answers (if some are scored differently, theirs only). Judge's flips: of a sole task."""
     found = list(each)
     equal = [one.equal for one in found if one.equal is not None]
     equal = [one for one in equal if scored_differently(one)] or equal
@@ -73,7 +73,7 @@ def has_texts(part: Scores) -> bool:
 
 
 def scoring_of(a: Scores, b: Scores) -> Checked:
-    """Count equal answers of two runs on one task and metric, and how many are scored differently."""
+    """Count two runs' equal answers and those scored differently. Empty if a probe finds none or texts lack."""
     if not (has_texts(a) and has_texts(b)):
         return Checked()
     pairing = scored_pairs(a, b)
@@ -82,7 +82,7 @@ def scoring_of(a: Scores, b: Scores) -> Checked:
 
 
 def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Checked]:
-    """Count, per pair of runs, answers with equal text and those of them that are scored differently.
+    """Count per pair of runs equal answers and those scored differently. Empty if a probe finds none.
 
     Args:
         parts: one task, metric and scorer of each run.
@@ -286,7 +286,7 @@ _LONGEST = 60
 
 
 def other_versions(a: Scores, b: Scores) -> list[str]:
-    """Return texts on how two runs' scoring differs: task version, packages, scorer options. [] if equal."""
+    """Return texts on how two runs' scoring differs: task version, packages, options. [] if equal or unknown."""
     pairs = [("task version", a.version, b.version)]
     pairs += [(what, value, b.scored_with[what]) for what, value in a.scored_with.items() if what in b.scored_with]
     differ = [(what, *both) for what, *both in pairs if all(both) and both[0] != both[1]]

@@ -63,7 +63,7 @@ class RunSpread:
         return self.share * max(0.0, self.between - self.within)
 
     def tail(self, distance: float, variance: float, df: float) -> float:
-        """Return the one-sided p of a null `distance` below the estimate, averaged over possible run variances.
+        """Return P(T ≤ `distance`/s), averaged over possible run variances in s. `distance`: estimate minus null.
 
         Args:
             distance: of the estimate from the null.
@@ -107,7 +107,7 @@ def run_spread(
 
 
 def with_new_run(m: Moments, spread: RunSpread, level: float) -> Moments:
-    """Return the moments of (new run − mean of R baseline runs), with the variance between runs added.
+    """Return moments of (new run − mean of R runs) with the variance between runs, and df for its limits at `level`.
 
     The standard error is the plug-in estimate. Its degrees of freedom are those with which t has the limits of
     `by_runs` at this level, so that what is said of power has them, too.

@@ -168,7 +168,7 @@ class Cells:
         return sum_by(self.strata, values, self.weights.shape[1])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """Sum (P, n) values of questions to (P, C) sums by cell (cluster × task)."""
+        """Sum (P, n) values of questions (times their share if tasks are the sample) to (P, C) sums by cell."""
         out = values if self.of is None else sum_by(self.of, values, self.sizes.shape[1])
         return out if self.shares is None else out * self.shares
 
@@ -224,7 +224,7 @@ class Cells:
 
 
 def cells(design: Design, shown: BoolArray | None = None) -> Cells:
-    """Count a design's questions by cell (a cluster within a task), for cluster-robust variances. Cached.
+    """Return a design's `Cells`, its questions by cluster × task, for cluster-robust variances. Cached without `shown`.
 
     Where the tasks are the sample, one cell and cluster for each.
 
@@ -288,7 +288,7 @@ def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> Floa
 
 
 def crossed_variance(e: FloatArray, design: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return variance and df of a weighted mean with two crossed clusterings: V_A + V_B − V_AB. None if too few.
+    """Return variance and df of a mean with two crossed clusterings: V_A + V_B − V_AB, at least either. None: too few.
 
     None where either way has a task with fewer than two clusters.
 

@@ -129,7 +129,7 @@ def stouffer(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float])
 
 
 def inverse_variance(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
-    """Return the mean of T differences weighted by 1/se², and the p of Cochran's Q test that they differ.
+    """Return T differences' mean by 1/se² and Cochran's Q p. Refused, with a note, if a df < 20 or Q finds they differ.
 
     Refused (null, with a note) where a task has df < 20: weights from a standard error that is hardly known prefer
     the tasks whose scatter came out small by chance, and neither its p nor Q holds. Refused, too, where Q shows that

@@ -130,7 +130,7 @@ def contrast(
 
 
 def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) -> FloatArray:
-    """Return (n,) or (P, n) variances over each question's answers, its task's average for one with one answer."""
+    """Return (n,) or (P, n) variances of questions' answers. With one answer its task's average, 0 if few have more."""
     single = run.count < 2
     s2 = np.where(single, 0.0, run.var)
     if single.all() or not single.any():
@@ -144,7 +144,7 @@ def _variances(run: QuestionStats, strata: IntArray, shown: BoolArray | None) ->
 def _borrowing(
     run: QuestionStats, strata: IntArray, shown: BoolArray | None
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Count per task questions with several answers and with one. True for each pair: enough for these to borrow."""
+    """Count per task questions with several answers and with one. Also (P,) True if each task has enough to borrow."""
     T, several = int(strata.max(initial=0)) + 1, run.count >= 2
     here = np.ones_like(several) if shown is None else shown
     repeated, lone = (sum_by(strata, which & here, T) for which in (several, ~several))

@@ -192,6 +192,6 @@ class DataLimit:
 
 
 def chi_square(variance: float, df: float, answers: float = 0.0) -> DataLimit:
-    """Return a χ² upper limit for a variance of which only the value and its degrees of freedom are known."""
+    """Return a χ² upper limit of a variance minus `answers`, if only its value and degrees of freedom are known."""
     one, unknown = np.ones(1), np.full(1, math.nan)
     return DataLimit([Terms(variance * one, answers * one, df * one, unknown, unknown, 0 * one)])

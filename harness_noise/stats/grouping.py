@@ -29,7 +29,7 @@ Seen = Literal["grouped", "few", "function"]
 
 
 def seen_of(value: Callable[[IntArray], float], n: int, seed: int = 0) -> Seen:
-    """Classify a metric by deleting and doubling rows: "few" (of 3 rows), "grouped" or plain "function" of rows.
+    """Classify a metric by deleting and doubling rows: "few" (under 3 rows move it), "grouped" or a plain "function".
 
     L_i = (n − 1)(θ without i − θ), D_i = (n + 1)(θ with i twice − θ), over at most 400 rows. It groups rows if all D
     are 0, or if both D differ from −L and resamples by row lie off θ. Each alone accuses metrics that group nothing: a

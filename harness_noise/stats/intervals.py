@@ -47,7 +47,7 @@ class ExtendedSample:
 
 
 def effective_flips(sums: FloatArray) -> FloatArray:
-    """Return (Σ S²)²/Σ S⁴ over the last axis: the effective number of clusters that differ, m for m equal sums."""
+    """Return (Σ S²)²/Σ S⁴ over the last axis, the effective number of clusters that differ. NaN if all S are 0."""
     top = np.abs(sums).max(axis=-1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = (sums / top) ** 2
@@ -243,7 +243,7 @@ def tail_shift_of_t(of: OneMean) -> float:
 
 
 def wilson_of_mean(of: OneMean) -> Limits[float]:
-    """Return the Wilson score interval of a mean, at its effective number of independent answers."""
+    """Return the Wilson interval of a mean's share of its range, in [0, 1], at its effective sample size."""
     return wilson(of.share, of.size, of.t)
 
 
@@ -253,7 +253,7 @@ def tail_shift_of_wilson(of: OneMean) -> float:
 
 
 def clopper_pearson_of_mean(of: OneMean) -> Limits[float]:
-    """Return the exact binomial (Clopper–Pearson) interval of a mean of 0/1 answers."""
+    """Return the exact binomial (Clopper–Pearson) interval, in [0, 1], of the share of right answers."""
     return clopper_pearson(of.share, of.answers, of.level)
 
 
@@ -268,12 +268,12 @@ def why_not_binomial(of: OneMean) -> str:
 
 
 def korn_graubard_of_mean(of: OneMean) -> Limits[float]:
-    """Return the Korn–Graubard interval of a mean of clustered or repeated 0/1 answers."""
+    """Return the Korn–Graubard interval, in [0, 1], of the share of clustered or repeated right answers."""
     return korn_graubard(of.share, of.size, of.answers, of.df, of.level)
 
 
 def of_mean(choice: IntervalMethod, of: OneMean) -> tuple[Limits[float] | None, float]:
-    """Return a mean's interval by the chosen method, and how many standard errors skewness moves a limit of it."""
+    """Return a mean's interval by this method (None: not resampled), and in SEs how far skewness moves a limit."""
     ends: Limits[float] | None = choice.call("of_mean", of)
     if ends is None:
         return None, 0.0

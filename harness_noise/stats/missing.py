@@ -34,7 +34,7 @@ UNTOLD = Reach()
 
 
 def t_reach(low: FloatArray, high: FloatArray, design: Design, estimator: Estimator) -> Reach:
-    """Return the range of t statistics a mean could have, if missing scores make values lie in [low, high].
+    """Return the range of t of a mean whose values may lie anywhere in [low, high]. `UNTOLD` if it is not known.
 
     Args:
         low: (n,) the lowest difference of each question that the missing scores allow.

@@ -226,7 +226,7 @@ def _inverse_df_of_answer_noise(
 
 
 def gap_of_runs(run: QuestionStats, design: Design, var_prediction: float, level: float) -> float:
-    """Return the largest difference that answer noise alone causes between two runs of one model, or NaN.
+    """Return the limit, at `level`, of the difference that answer noise alone makes between two runs, or NaN.
 
     t √2 √(Σ c_i² s²_i), the repeatability limit of ISO 5725-6, with the degrees of freedom of this sum of variances
     [Satterthwaite]. NaN if the prediction noise is not identified, or 0.
@@ -372,7 +372,7 @@ def shared_noise_p(values: FloatArray, design: Design, shown: BoolArray) -> Floa
 
 
 def moving_together_p(values: FloatArray) -> FloatArray:
-    """Return (P,) p of the F test that whole repeats are higher or lower, for P runs of complete scores.
+    """Return (P,) p of the F test that whole repeats are higher or lower, for P complete runs. NaN if no residual.
 
     NaN without any residual.
 

@@ -85,7 +85,7 @@ class Leads:
 
 
 def leads(d: FloatArray, design: Design, m: Moments, shown: BoolArray | None = None) -> Leads:
-    """Count, for P pairs, the clusters (questions) on which A's sum is above B's, and on which it is below.
+    """Return `Leads` of P pairs: clusters (questions) on which A or B is ahead (crossed: 0), gains, losses, equality.
 
     Questions clustered in two crossed ways have no sign test.
 
@@ -223,7 +223,7 @@ class PairLimit(DataLimit):
         self._pair = table, estimator, np.array([a, b])
 
     def parts(self) -> Sequence[Terms]:
-        """Return the inputs of the data-noise limit of A − B, computed when first needed."""
+        """Return the inputs of the data-noise limit of A − B, from the questions both have. Computed at each call."""
         table, estimator, models = self._pair
         rows = np.flatnonzero((table.stats.count[models] > 0).all(axis=0))
         design = sub_design(table.design, rows)
@@ -363,7 +363,7 @@ def _data_limits(
 
 
 def _scores(x: FloatArray, design: Design, by_cell: Cells, estimator: Estimator) -> list[FloatArray]:
-    """Return (M, G) weighted cluster sums of the models' residuals, and (M, n) by question if clustered."""
+    """Return [(M, G) weighted cluster sums of the models' residuals], and (M, n) of questions if these differ."""
     sizes = np.maximum(np.bincount(design.strata), 1).astype(np.float64)
     means = (sum_by(design.strata, x, len(sizes)) / sizes)[:, design.strata]
     residual = means - (x @ design.weights)[:, None] if design.between_tasks else x - means
@@ -409,7 +409,7 @@ def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
 
 
 def difference_columns(m: Moments, of: Leads, sides: Sides, clustered: bool, *, lower: bool) -> dict[str, AnyArray]:
-    """Return {name: column} of P differences except interval, p and verdict."""
+    """Return {name: column} of P differences except interval, p, verdict. `lower`: the lower score wins."""
     shown = columns_of(replace(sides, wins_a=sides.wins_b, wins_b=sides.wins_a) if lower else sides)
     variance_a, variance_b = shown.pop("variance_a"), shown.pop("variance_b")
     return {

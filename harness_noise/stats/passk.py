@@ -12,7 +12,7 @@ from ..errors import check_count
 
 
 def pass_at_k(values: FloatArray, k: int) -> FloatArray:
-    """Return (n,) unbiased pass@k per question: the chance that at least one of k answers is right [Chen, eq. 1].
+    """Return (n,) unbiased pass@k: the chance that any of k answers is right [Chen, eq. 1]. NaN below k answers.
 
     Raises:
         ValueError: scores other than 0 and 1, or k < 1.
@@ -33,7 +33,7 @@ def consistency(values: FloatArray, k: int) -> FloatArray:
 
 
 def pass_curves(values: FloatArray, ks: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-    """Return pass@k (any of k right) and pass^k (all k right) of each question, (n, len(ks)) each.
+    """Return pass@k (any of k right) and pass^k (all k right) of questions, (n, len(ks)) each. NaN below k answers.
 
     pass^k is the chance that all of k answers are right, C(c_i, k)/C(K_i, k) [Yao, §3].
 

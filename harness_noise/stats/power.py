@@ -220,7 +220,7 @@ def detectable_effect(variance: float, n: float, alpha: float, power: float, uni
 
 
 def achieved_power(variance: float, n: float, effect: float, alpha: float, units: Units = QUESTIONS) -> float:
-    """Return the power of a two-sided t test on n questions, for a true difference `effect`."""
+    """Return the power of a two-sided t test on n questions, for a true difference `effect`. 1 without variance."""
     if variance == 0:
         return 1.0
     return float(power_t(effect / math.sqrt(variance / n), alpha, units.df(n)))

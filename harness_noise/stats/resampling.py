@@ -583,7 +583,7 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
 
 
 def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Yield (rows, wild bootstrap) for batches of pairs that share their questions.
+    """Yield (rows, wild bootstrap) for batches of pairs that share their questions. Skip pairs without variance.
 
     Every pair takes the weights that `compare` takes for it, for its clusters by the names of their questions: the same
     stream of random numbers, from its start.

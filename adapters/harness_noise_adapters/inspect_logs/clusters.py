@@ -45,7 +45,7 @@ AUTO: dict[str, str] = {
 
 
 def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
-    """Return the metadata field by which a known task's samples are clustered. None: unknown task, or absent."""
+    """Return the known cluster SPEC (metadata key or template) of a task. None: unknown, or no sample has it."""
     spec = AUTO.get(bare(task))
     if spec is None:
         return None
@@ -166,7 +166,7 @@ class TaskClusters:
         return (None, None), True
 
     def _logged_template_clusters(self, spec: FileSpec) -> Clusters:
-        """Return clusters by a template as the log stores them, because templates from files are not run.
+        """Return a template's labels as the log stores them, never run. Without them: one cluster for all, and a note.
 
         If the log has none, it is unknown which questions belong together. They then form one cluster, which has no
         standard error.

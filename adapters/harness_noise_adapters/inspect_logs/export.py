@@ -127,7 +127,7 @@ class _Change:
 
 
 def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | None:
-    """Return a log's header with our metrics added, None if none is. Refuse a log that has changed."""
+    """Return a log with our metrics in its header, not yet written. None if it gets none. Refuse a changed log."""
     if not log.header.computed:
         return None
     native = _native_header(log.path, sources)

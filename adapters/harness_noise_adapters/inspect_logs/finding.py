@@ -77,7 +77,7 @@ def _ends_with_eval(file: BinaryIO) -> bool:
 
 
 def _has_eval(start: bytes) -> bool:
-    """Return True if the JSON object that begins here has only keys of a log and one is `eval`."""
+    """Return True if the JSON object that begins here has only keys of a log up to an `eval` like Inspect's."""
     stream = JsonStream([start])
     with suppress(ValueError):  # cut, or no JSON
         for name in stream.members():

@@ -138,7 +138,7 @@ def _written(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any
 
 
 def cluster_text(value: Any) -> str:
-    """Return a cluster SPEC from metadata as text: a mapping {task: SPEC} becomes "task=SPEC,…"."""
+    """Return a cluster SPEC from metadata as text: {task: SPEC} becomes "task=SPEC,…", and False "none"."""
     if isinstance(value, Mapping):
         return ",".join(f"{task}={spec}" for task, spec in value.items())
     return "none" if value is False else str(value)

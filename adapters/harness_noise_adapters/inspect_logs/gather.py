@@ -109,7 +109,7 @@ class Numbers:
 
 
 def numbers(values: Sequence[Any]) -> Numbers:
-    """Convert values to numbers as Inspect does: C 1, P 0.5, I, N and other words 0, yes/no, booleans, numerals."""
+    """Convert values as Inspect does: C 1, P 0.5, I, N 0, yes/no, booleans, numerals. All else is 0 and counted."""
     if (plain := numbers_of(values)) is not None:
         return Numbers(plain, 0)
     if {*map(type, values)} <= {str, type(None)}:
@@ -265,7 +265,7 @@ class TaskAnswers:
         return self.log.header.status == "cancelled" or not self.log.header.computed
 
     def reduce(self, es: ScoreRow) -> Reduce | None:
-        """Return the function from (n, K) scores to one value per question that a reducer is. None: the mean.
+        """Return the function from (n, K) scores to (n,) values that a row's reducer is. None: a mean, or unknown.
 
         With several repeats the log holds these values. None is for the mean over repeats, and for a log without such
         values.
@@ -279,7 +279,7 @@ class TaskAnswers:
         return None if read.words or not reduced else lambda _: read.values.copy()
 
     def makes_other_scores(self, es: ScoreRow) -> bool:
-        """Return True if a reducer changes even single scores, as a threshold on graded ones does."""
+        """Return True if a reducer changes single scores, as a threshold on graded ones does. False if K > 1."""
         if (reduce := self.reduce(es)) is None or self.grid.repeats > 1:
             return False
         values = self.log.answers.column(es.scorer) or self.log.answers.column(es.name)
@@ -457,7 +457,7 @@ class _Native:
         return None if read.words or not np.isfinite(read.values).any() else mean_of_questions(self.table(read.values))
 
     def skip(self, called: str, metrics: Sequence[str], reason: str) -> None:
-        """Record native metrics as skipped, with the reason."""
+        """Record the first of these native metrics (or of the row's, or "") as skipped, with its value and reason."""
         name = next(iter(metrics or self.es.metrics), "")
         value = finite(self.es.metrics[name].value) if name else None
         self.out.skipped.append(Skipped(self.task.name, name, called, reason, value))
@@ -715,7 +715,7 @@ class _Native:
             self.out.notes.append(empty_answers([(f"{self.task.name} {called}", int(zero.sum()), blank)]))
 
     def _before_the_end(self, compared: _Compared, called: str) -> _Compared:
-        """Drop the native value of a cancelled run if it was computed before the last answers."""
+        """Return the comparison. If a cancelled run's native value is older, drop it, note that, and call it equal."""
         metric, task = compared.metric, self.task
         if not (task.cancelled and task.log.header.computed and metric is not None and not compared.agrees):
             return compared

@@ -76,7 +76,7 @@ def install() -> bool:
 
 
 def refused(spec: EvalSpec, on: Flag) -> str | None:
-    """Return why a task that starts with the flag on must not run (wrong clusters, no stopping). None: it may.
+    """Return why a task with the flag on must not start (wrong clusters, no stopping). None: it may, set to ask less.
 
     Where it is to ask less, Inspect will ask us.
 
@@ -128,7 +128,7 @@ def _no_error_bars(live: Live, error: BaseException) -> None:
 
 
 def sample_end(data: SampleEnd) -> None:
-    """Keep the scores of a sample that has just been logged, in case the run is cancelled."""
+    """Keep the scores of a sample just logged in case the run is cancelled. Not without flag, or if cut off."""
     live, sample = current.get(), data.sample
     if live is None or live.spec.config.log_samples is False or interrupted(sample.error, sample.scores):
         return
@@ -386,7 +386,7 @@ def shorten(results: EvalResults, log: EvalLog) -> None:
 
 
 def shown_scores(scores: Sequence[EvalScore], width: int) -> list[EvalScore]:
-    """Return copies of the score rows with short metric names if full ones are too wide for a terminal."""
+    """Return copies of score rows to show: all metrics and reasons, or if too wide our SE and interval, short."""
     whole = [_with_reasons(es) for es in scores]
     rows = [whole[i : i + SIDE_BY_SIDE] for i in range(0, len(whole), SIDE_BY_SIDE)]
     if all(sum(map(_width, row)) + FRAME <= width for row in rows):
@@ -423,7 +423,7 @@ def _short(es: EvalScore) -> EvalScore:
 
 
 def close(placed: Sequence[tuple[Estimate, EvalScore]], stops: Sequence[Any], step: str) -> None:
-    """Print at a run's end a line per task, a line on each look, and the next step."""
+    """Print a run's closing lines, a line on each stop, and the next step. Nothing without estimates or display."""
     from inspect_ai.util import display_type
     from rich.console import Console
     from rich.text import Text

@@ -80,7 +80,7 @@ def total_below_prediction(estimate: Estimate) -> bool:
 
 
 def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: Any) -> None:
-    """Add metrics on what the run found while running: what stopped it, or `full_benchmark`.
+    """Add metrics of a record found in the run to a score row: the difference of a stop, or `full_benchmark`.
 
     What stopped it is a difference, with limits that are valid after stopping. `full_benchmark` is
     the estimate of the whole benchmark from the questions that were asked.

@@ -129,7 +129,7 @@ class Archive:
 
 
 def check_header(path: Path) -> None:
-    """Refuse a log whose header or summaries are damaged or too large, before Inspect reads it.
+    """Refuse an .eval log with damaged or too large header or summaries, and a JSON log that is too large.
 
     Raises:
         InputError: with the reason.
@@ -466,7 +466,7 @@ GRADED = 500
 
 
 def _read_texts(archive: Archive, answers: SampleAnswers) -> None:
-    """Hash the texts of answers where needed, to find equal texts with different verdicts."""
+    """Set hashes of answers' texts of up to GRADED questions if a judge is noisy (or `apart`), else 0."""
     questions = answers.same_questions()
     probed = questions[:PROBED]
     _hash_texts(archive, answers, (answer for same in probed for answer in same))
@@ -531,7 +531,7 @@ class LogTexts:
     """The epoch of each column."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read (m, K) hashes of answer, target and choices for m question rows. Refuse unreadable samples."""
+        """Read (m, K) hashes of answer, target and choices for m rows, 0 if unknown. Refuse unreadable samples."""
         out = np.zeros((len(rows), len(self.epochs)), dtype=np.uint64)
         places = {(self.keys[row], epoch): (i, j) for i, row in enumerate(rows) for j, epoch in enumerate(self.epochs)}
         for path in self.paths:

@@ -49,7 +49,7 @@ class LogRun:
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
-    """Read one log as a run, with what `identity.joined` needs to know copies. Refuse one without scores."""
+    """Read a log as a run with its `LogIdentity`, or one not asked for as an empty run. Refuse one without scores."""
     try:
         log = read_log(path, options)
     except _NotAskedError as error:

@@ -527,7 +527,7 @@ class SampleAnswers:
         return list(dict.fromkeys(name for row in rows for name, value in row if value is not None))
 
     def extend(self, samples: Iterable[Any]) -> None:
-        """Add samples, or summaries of them, from their JSON. Refuse one without id or epoch.
+        """Add samples or summaries from JSON, but none cut off by a cancellation. Refuse one without id or epoch.
 
         Raises:
             NotALogError: one has no id or no epoch, so that it is not known what it answers.
@@ -737,7 +737,7 @@ def graded_hash(sample: Mapping[str, Any]) -> int:
 
 
 def interrupted(error: Any, scores: Any) -> bool:
-    """Return True if a sample was cut off because its run was cancelled.
+    """Return True if a sample has no scores because it was cut off when its run was cancelled.
 
     It is then no answer that lacks a score.
 

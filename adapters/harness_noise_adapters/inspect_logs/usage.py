@@ -54,7 +54,7 @@ def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]
 
 
 def measurable(task: TaskAnswers) -> tuple[str, ...]:
-    """Return the names of the measures that a log's answers have, for a message."""
+    """Return the names of the measures that a log's first whole answer has, for a message."""
     whole = (row.usage for row in task.log.answers.rows.values() if not row.usage.get("error"))
     return tuple(numeric_fields(_fields(next(whole, {}), task.log.header)))
 

@@ -42,7 +42,7 @@ class LmEvalAdapter:
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[RunFiles]:
-        """Return the runs at `path`, each as its results file with its samples files."""
+        """Return the runs at `path` as groups of files: a results file (or None) and its samples. Refuse if none."""
         from .files.outputs import find
 
         return find(path)
@@ -68,7 +68,7 @@ class LmEvalAdapter:
         return write(path, out, analyze, options)
 
     def cli(self, argv: list[str]) -> int:
-        """Run lm-eval's own command line with `--noise` options added. Return its exit code."""
+        """Run lm-eval's command line with `--noise` options and our simulated models added. Return its exit code."""
         from .live.cli import main
 
         for name in models().keys() & {*argv}:

@@ -93,7 +93,7 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
 
 
 def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
-    """Return (task or group, metric, filter) that lm-eval reports in percent while scores are in [0, 1]."""
+    """Return {(task or group, metric, filter): None} of the values that lm-eval reports as 100 times our scores."""
     in_percent: dict[tuple[str, str, str], None] = {}
     for part in run.scores:
         values = part.values[:, :1] if part.native_is_first else part.values
@@ -137,7 +137,7 @@ def _real(path: Path) -> Path:
 def _write_samples(
     source: Path, target: Path, task: str, reading: Reading, sources: files.Unchanged, *, drop: bool
 ) -> None:
-    """Write a samples file again, each line with `scores_per_repeat` and `cluster`. Refuse a file that has grown.
+    """Write a samples file again: `scores_per_repeat` added if missing, `cluster` set. Refuse a file that has grown.
 
     With `drop`, a line loses its cluster if the questions have none now.
     """

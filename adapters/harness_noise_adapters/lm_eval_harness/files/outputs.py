@@ -79,7 +79,7 @@ def sniff(path: Path) -> bool:
 
 
 def find(path: Path) -> list[RunFiles]:
-    """Return the runs in a folder or of a file, as groups of files by folder and date. Refuse if there is none.
+    """Return the runs in a folder (refuse if none) or the one of a file, as groups of files by folder and date.
 
     Args:
         path: an output folder (of one or several runs), a results file, or a samples file.
@@ -138,7 +138,7 @@ def _candidates(folder: Path) -> list[Path]:
 
 
 def _is_results(path: Path) -> bool:
-    """Return True if a file is an lm-eval results file, judged by its first bytes or its content."""
+    """Return True if a .json file has lm-eval results, by its first bytes, else by name and content (if readable)."""
     if path.suffix != ".json" or not path.is_file():
         return False
     try:
@@ -158,7 +158,7 @@ def _is_results(path: Path) -> bool:
 
 
 def _dated_samples(path: Path) -> tuple[str, str] | None:
-    """Parse (date, task) from a samples file's name. None if it is not named so.
+    """Parse (date, task) from a samples file's name. None if it is not named so, or holds results.
 
     `--output_path samples_x.json` gives results files such names, too.
     """
@@ -204,7 +204,7 @@ def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _run_of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
-    """Return a run: a results file and the samples files with its date."""
+    """Return a run: a results file and the samples of its date. Undated: the only ones there, or those named for it."""
     if date := _date(path):
         return RunFiles(path, samples.get(date, {}))
     if len(samples) == 1:

@@ -152,7 +152,7 @@ def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scor
 
 
 def not_parsed(samples: Mapping[str, Samples], scores: Sequence[Scores]) -> Iterator[Note]:
-    """Yield a note that counts answers scored 0 because they are empty or could not be parsed."""
+    """Yield one note with the counts if answers scored 0 are empty or not parsed, unless lower is better."""
     found = []
     for part in scores:
         zeros, blank = samples[part.task].unread.get((part.metric, part.scorer), (0, 0))
@@ -179,7 +179,7 @@ def limited(native: Native, tasks: Sequence[str]) -> Iterator[Note]:
 
 
 def score_answers(samples: Samples) -> list[Note]:
-    """Give K answers their own scores where one score per question implies them (pass@1). Return notes.
+    """Replace pass@1 columns of `samples` by K scores per question if answers have none. Return notes on it.
 
     Only pass@1 says how many answers are right. Scoring the others again would run what the file says.
 
@@ -288,7 +288,7 @@ def _with_outer(part: Scores, read: Samples) -> Scores:
 
 
 def _group_rows(native: Native) -> list[GroupRow]:
-    """Return all of lm-eval's groups, with tasks, weighting and reported value."""
+    """Return a row for each value (metric and filter) of lm-eval's groups, with its tasks and weighting."""
     return [
         GroupRow(name, key, value, native.leaves(name), native.weighting(name, key[0]))
         for name in native.group_names()
@@ -358,7 +358,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
 
 
 def _selected_tasks(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
-    """Return the tasks that the option `tasks` selects, by name (glob) or by lm-eval group."""
+    """Return the tasks that the option `tasks` selects by a glob of their name or group, in order. All without it."""
     if not options.tasks:
         return tasks
     keep: set[str] = set()

@@ -47,7 +47,7 @@ _FORMER = ("ci_low", "ci_high", "clustered")
 def inject(
     results: dict[str, Any], analysis: Analysis, *, rows: bool = True, elsewhere: Container[tuple[str, str, str]] = ()
 ) -> None:
-    """Add a run's error bars to lm-eval's results object, in place, instead of earlier ones of ours.
+    """Replace our error bars in lm-eval's results, in place: at the metrics it reports, and all in `noise`.
 
     Args:
         results: what `lm_eval.evaluate` returns, or a results file's object.
@@ -70,7 +70,7 @@ def inject(
 
 
 def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of lm-eval's results that can be changed without changing the original."""
+    """Return a copy of lm-eval's results whose rows of results, groups and higher_is_better may be changed."""
     out = dict(results)
     for table in ("results", "groups", "higher_is_better"):
         if table in out:
@@ -79,7 +79,7 @@ def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove(results: dict[str, Any]) -> None:
-    """Remove the error bars that `inject` added earlier from lm-eval's results, in place."""
+    """Remove our `noise` block, and the keys and rows that it says we added, from lm-eval's results, in place."""
     block = results.pop(BLOCK, None)
     estimates, old = carried_estimates(block), isinstance(block, Mapping) and block.get("schema_version") == 1
     native = {(row["task"], key) for row in estimates for key in _native_keys(row["metric"], row["scorer"])}
@@ -227,7 +227,7 @@ class Native:
         return _mapping(self.configs.get(task))
 
     def version(self, task: str) -> str:
-        """Return the task's version from the results file, "" if it is not there."""
+        """Return the task's version as text, "" if it is missing or a placeholder (N/A, Yaml)."""
         version = _mapping(self.results.get("versions")).get(task, "")
         return "" if version in (None, "N/A", "Yaml") else str(version)
 
@@ -250,7 +250,7 @@ class Native:
         return {metric: value for metric, value in arrows.items() if isinstance(value, bool)}
 
     def aggregations(self, task: str) -> dict[str, str | None]:
-        """Return {metric: name or source of its aggregation, None if unknown} from the task's config."""
+        """Return {metric: its aggregation's name or source, or the metric's default. None: a mean or unknown}."""
         out: dict[str, str | None] = {}
         for entry in map(_mapping, _sequence(self.config(task).get("metric_list"))):
             if isinstance(metric := entry.get("metric"), str):
@@ -280,7 +280,7 @@ class Native:
         return [name for name in self.table if name not in self.tasks]
 
     def weighting(self, name: str, metric: str) -> Weighting:
-        """Return "size" or "equal": by which weights of its tasks a group's reported value comes out.
+        """Return the weights of tasks that give a group's value: "equal", or "size" (also if that is unclear).
 
         No file says it. Tasks with the same score leave the choice to other filters and metrics, or to our own means.
         """

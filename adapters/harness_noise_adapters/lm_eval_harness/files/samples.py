@@ -70,7 +70,7 @@ class Documents(_ReadAgain):
     """The number of documents that their texts must distinguish to be matched by text, None if they never are."""
 
     def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
-        """Read all questions' (hashes, None if some are equal; excerpts). Refuse a file that has changed since.
+        """Read questions' (text hashes, None unless one per distinct document, excerpts). Refuse a changed file.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -99,7 +99,7 @@ def _doc(row: Row) -> Mapping[str, Any]:
 
 
 def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
-    """Append values to packed hashes. None if there were none, or a value is not a text."""
+    """Return packed hashes, these values appended in place. None if `hashes` is None or a value is not a text."""
     if hashes is None or not set(map(type, values)) <= {str}:
         return None
     hashes.extend(values)
@@ -107,7 +107,7 @@ def _and(hashes: Hashes | None, values: Sequence[Any]) -> Hashes | None:
 
 
 def question_text(doc: Mapping[str, Any]) -> str | None:
-    """Return a document's question, preceded by its passage, by which other harnesses know it. None without.
+    """Return a document's question, after its passage if it has one. None without a known field of a question.
 
     It is the question-like field (the first of QUESTION that is text), after its passage (the first of CONTEXT) if the
     document has one.
@@ -116,7 +116,7 @@ def question_text(doc: Mapping[str, Any]) -> str | None:
 
 
 def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return (text that identifies the question or None, short text to show) of a document."""
+    """Return (passage and question, None without a question, and an excerpt of it or else of any text, or "")."""
     question = _first_text(doc, QUESTION)
     context = _first_text(doc, CONTEXT)
     shown = (_first_text(doc, doc) or "") if question is None else question
@@ -124,7 +124,7 @@ def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def _first_text(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
-    """Return the first of these fields that is a text in a document, None if none is."""
+    """Return the first text among these fields of a document that is not blank, None if there is none."""
     for name in names:
         value = doc.get(name)
         if type(value) is str and value and not value.isspace():
@@ -138,7 +138,7 @@ class SamplesLog(_ReadAgain):
     __slots__ = ()
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Read text, target and answers of the questions in these rows, empty if lost. Refuse a changed file."""
+        """Read these rows' texts (filter `scorer`, else the first), empty if lost. Refuse a changed file."""
         wanted = set(rows)
         texts: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in self.scan():
@@ -147,7 +147,7 @@ class SamplesLog(_ReadAgain):
         return [texts.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
-        """Read (n, K) hashes of all generated answers, 0 for what is not a text. Refuse a changed file."""
+        """Read (n, K) hashes of generated texts, 0 for none or for several requests. Refuse a changed file."""
         out = np.zeros((n, K), dtype=np.uint64)
         for number, line, _, document, _, new in self.scan():
             resps = whole_row(line, self.path, number).get("resps") if new else None
@@ -186,7 +186,7 @@ class GeneratedTexts(_ReadAgain):
     """Columns of the scores. If one column scores several answers together, its text is all of theirs."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read (m, K) hashes of these questions' answers, 0 for what is not a text. Refuse a changed file."""
+        """Read (m, K) hashes of K generated texts (K = 1: all joined), a row of 0 if not K. Refuse a changed file."""
         out, place = np.zeros((len(rows), self.K), dtype=np.uint64), {row: i for i, row in enumerate(rows)}
         left = len(place)
         for number, line, _, document, _, new in self.scan():
@@ -220,7 +220,7 @@ def _told(row: Row) -> QuestionText:
 
 
 def _answer_texts(row: Row) -> list[str]:
-    """Return each repeat's answer as text: what was generated, or the choice with the highest likelihood."""
+    """Return each repeat's answer as text: the generated one, or the likeliest choice (or JSON). [] if unreadable."""
     resps = row.get("resps")
     if not isinstance(resps, list) or not resps or not all(isinstance(answers, list) for answers in resps):
         return []
@@ -295,7 +295,7 @@ class Samples:
         """Cluster labels, empty as long as no question has one."""
 
     def add_scores(self, samples: Sequence[Sample]) -> None:
-        """Add the scores of some rows of the file to the columns by metric and filter."""
+        """Add rows' scores to `columns`, Brier scores computed again if wanted. Count answers that were not parsed."""
         for (scorer, *names), alike in groupby(samples, _measured):
             _, lines, rows, documents, _, _ = zip(*alike, strict=True)
             if self.wanted.brier and BRIER in names[0]:
@@ -327,7 +327,7 @@ class Samples:
             self.unread[key] = zeros, blank
 
     def add_choices(self, sample: Sample) -> None:
-        """Add the log-likelihoods of the choices of one row."""
+        """Add one row's choices to the `Log` of its filter. Decode its line again if exact numbers or texts matter."""
         number, line, row, document, scorer, _ = sample
         log = self.logs.get(scorer)
         if log is None:
@@ -359,7 +359,7 @@ class Samples:
         self.doc_ids.extend([key if isinstance(key, int) and abs(key) < 2**62 else i for i, key in ids])
 
     def _clusters(self, first: int, samples: Sequence[Sample]) -> list[str | None]:
-        """Return the cluster labels of new questions, numbered from `first`. None for one without."""
+        """Return new questions' cluster labels by the SPEC (refuse a missing field), else those in rows, or None."""
         label = self.wanted.cluster
         if label is None:
             carried = [None if CLUSTER in metrics_of(sample[2]) else sample[2].get(CLUSTER) for sample in samples]
@@ -377,7 +377,7 @@ class Samples:
         return list(map(sys.intern, labels))
 
     def name_questions(self, scan: Scan) -> None:
-        """Set the questions' keys and clusters, after all rows have been added."""
+        """Set keys (doc_hash, the user's field, or for media doc_id/target) and clusters after all rows were added."""
         self.distinct = scan.index.distinct()
         self.keys = self.hashes = scan.index.unique_keys()
         if self.wanted.key is not None:
@@ -389,7 +389,7 @@ class Samples:
 
     @property
     def again(self) -> tuple[Path, Wanted, tuple[float, float]]:
-        """All that a further pass over the file needs, without SPECs, which may not be picklable."""
+        """(path, `Wanted` without SPECs, stamp): the arguments of a further pass over the file."""
         return self.path, Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective), self.stamp
 
     @property
@@ -399,7 +399,7 @@ class Samples:
 
 
 def asked_twice(samples: Samples) -> dict[str, Any]:
-    """Return `Questions` fields on equal documents: `doubles`, and a SPEC that clusters by their words.
+    """Return `Questions` fields on equal documents: `doubles`, and `by_words`, a SPEC to cluster them. {} if none.
 
     Documents of equal hashes are; others if all their requests and their target are the same, which a pass of its own
     tells of those with one prompt and one target.
@@ -419,14 +419,14 @@ def asked_twice(samples: Samples) -> dict[str, Any]:
 
 
 def _verified(samples: Samples, suspected: set[int]) -> tuple[tuple[int, ...], ...]:
-    """Return groups of suspected equal documents whose requests and targets are really equal."""
+    """Return groups of those suspected rows whose requests and targets are equal in another pass over the file."""
     rows = sorted(suspected)
     docs = SamplesLog(*samples.again).inputs(rows)
     return tuple(tuple(rows[i] for i in same) for same in find_doubles(docs))
 
 
 def _words_spec(doc: Mapping[str, Any]) -> str:
-    """Return a SPEC that clusters questions with equal words, "" if no field has them."""
+    """Return a SPEC of a document's question field, with its passage field if any. "" without a question field."""
     names = [next((name for name in fields if _first_text(doc, [name])), None) for fields in (CONTEXT, QUESTION)]
     if names[1] is None:
         return ""
@@ -449,7 +449,7 @@ def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], wh
 
 
 def _answer_count(row: Row) -> int:
-    """Return the number of answers that a row holds for its question."""
+    """Return a row's number of answers: the fewest to any of its requests, 1 if unreadable."""
     resps = row.get("resps")
     lengths = [len(answers) for answers in resps if isinstance(answers, list)] if isinstance(resps, list) else []
     return max(1, min(lengths, default=1))

@@ -82,7 +82,7 @@ def blocks(
 
 
 def _begins_otherwise(line: bytes, path: Path, choices: bool) -> bool:
-    """Return True if the first line has another order of fields than lm-eval writes. Refuse a pointer file.
+    """Return True if the bulk of a first line has unknown fields, so lines must be decoded whole. Refuse a pointer.
 
     Raises:
         InputError: the file is a pointer to another one.
@@ -260,7 +260,7 @@ class Index:
         """Filter → how often the key of each document, by its first occurrence, has come."""
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
-        """Return (number of the document with this hash, True if new). Repeats of a filter are new ones."""
+        """Return (document number, True if new). A hash that comes again under one filter is another document."""
         new, first = len(self.keys), self._number(key, 1)
         seen = self._seen.setdefault(scorer, array("I"))
         seen.extend([0] * (first + 1 - len(seen)))
@@ -468,7 +468,7 @@ def _texts_of_list(value: Any) -> list[str]:
 
 
 def metrics_of(row: Row) -> list[str]:
-    """Return the names of a samples row's metrics."""
+    """Return the names of a samples row's metrics: those in `metrics`, else all keys that are not lm-eval's."""
     names = row.get("metrics")
     if type(names) is list:
         return [name for name in names if type(name) is str]

@@ -162,7 +162,7 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
 
 
 def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
-    """Merge our options: flags first, then the file of `--noise_config`, then the `noise:` block."""
+    """Return checked Options: flags override the file of `--noise_config`, which overrides the `noise:` block."""
     chosen = dict(in_yaml or {})
     if "config" in flags:
         chosen |= read_file(flags.pop("config"))
@@ -176,7 +176,7 @@ def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
 
 @contextmanager
 def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
-    """Yield the `noise:` block of lm-eval's `--config` or None. Write lm-eval a copy without it, or refuse.
+    """Within the block, point `args.config` at a copy without our `noise:` block. Yield its options, or None.
 
     Anything else that is wrong with the file is left for lm-eval to say.
     """

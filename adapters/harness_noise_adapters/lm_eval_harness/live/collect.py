@@ -121,9 +121,9 @@ def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], column
 
 
 def _texts(rows: Sequence[Row]) -> HashArray | None:
-    """Return (n, K) hashes of the generated answers. None if an answer is not a text.
+    """Return (n, K) hashes of the generated answers, 0 where one is missing. None if an answer is not a text.
 
-    None where that is not text, or of unequal K.
+    None also if no question has answers to a single request.
     """
     answers = [row["resps"][0] if len(row["resps"]) == 1 else [] for row in rows]
     K = max(map(len, answers), default=0)
@@ -324,7 +324,7 @@ def cluster_labels(
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
-    """Yield lm-eval's groups with their weighting and reported values."""
+    """Yield a row for each value that lm-eval reports of a group's averaged metrics, with its tasks and weighting."""
     for name, (members, metrics) in groups.items():
         weighting = dict(metrics)
         for key, value in reported(results.get("groups", {}).get(name) or {}).items():

@@ -49,7 +49,7 @@ def seed_of(base: object, prompt: str, occurrence: object) -> int:
 
 @contextmanager
 def same_random_state() -> Iterator[None]:
-    """Restore the global random states after the block, as if nothing had been drawn."""
+    """Restore the random states of Python, NumPy and torch (if loaded) after the block."""
     import numpy as np
 
     torch = sys.modules.get("torch")
@@ -69,7 +69,7 @@ def same_random_state() -> Iterator[None]:
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """Within the block, let SIGTERM raise KeyboardInterrupt, as Ctrl-C does.
+    """Within the block, let SIGTERM raise KeyboardInterrupt, in the main thread if it has the default handler.
 
     A signal handler of another program stays.
     """
@@ -152,7 +152,7 @@ class _Arrivals:
             self._waiting[asked_for(*request.args[:2])].append(request)
 
     def add_partial(self, method: str, asked: Any, answer: Any) -> None:
-        """Hand an answer that has arrived to the request that waits for it."""
+        """Hand an arrived answer to the next request that waits for it. Ignore all others, and errors."""
         with suppress(Exception):
             if method == GENERATE and (waiting := self._waiting.get(asked_for(*asked))):
                 self._keep(waiting.popleft(), answer)
@@ -296,7 +296,7 @@ class Further:
 
     @contextmanager
     def _with_own_seeds(self) -> Iterator[None]:
-        """Within the block, let the model use our own seeds. Random states are restored after it."""
+        """Within the block, give each request to a server its own seed if `reseed`. Restore random states after it."""
         lm = innermost(self.lm)
         with ExitStack() as stack:
             stack.enter_context(same_random_state())
@@ -308,7 +308,7 @@ class Further:
             yield
 
     def _reseeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the client's method that makes payloads, wrapped so that each gets its own seed."""
+        """Return the client's maker of payloads, wrapped to derive a new seed from the one that it sets, if it does."""
 
         def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
             payload = original(messages, *args, **kwargs)

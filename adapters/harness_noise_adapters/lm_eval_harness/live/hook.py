@@ -122,7 +122,7 @@ def growing(options: Options) -> Any:
 
 
 def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Refuse wrong fields, tasks and patterns in the options before lm-eval loads the model.
+    """Refuse options on wrong fields, tasks or patterns before lm-eval loads the model. Only warn of other errors.
 
     Raises:
         InputError: a choice of the user's that does not fit the run.
@@ -146,7 +146,7 @@ def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
 
 
 def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[Note]:
-    """Refuse options on tasks or fields that do not exist. Return warnings on clusters.
+    """Refuse options on tasks or fields that do not exist. Return notes on presets (`auto`) that do not fit.
 
     Raises:
         InputError: a field that the user named is not in the documents; a group, or a number of answers, is of tasks
@@ -311,7 +311,7 @@ class _Live:
             self.asking.journal.stop()
 
     def _close_journals(self) -> None:
-        """Mark the finished run's journal, so that a later run does not reuse its answers.
+        """Mark the run's journals as finished, now or once it is saved, so that none reuses them. Not if interrupted.
 
         A run from the command line is finished when it is saved.
         """
@@ -332,7 +332,7 @@ class _Live:
 
     @contextmanager
     def _guarded(self, when: str) -> Iterator[None]:
-        """Report any error within the block instead of raising it, so that results are not lost."""
+        """Report an error within the block instead of raising it (but SystemExit), and forget the analysis."""
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - see above
@@ -347,14 +347,14 @@ class _Live:
             self.session.failed(when, error)
 
     def without_noise(self, results: Any, error: BaseException) -> Any:
-        """Return lm-eval's own result after an error of ours, which is reported."""
+        """Return lm-eval's own result, without samples if unwanted, and report our error. Raise it if SystemExit."""
         self._failed("the noise of this run could not be computed", error)
         if isinstance(results, dict) and not self._arguments["log_samples"]:
             results.pop("samples", None)
         return results
 
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
-        """Return the results with error bars added, as an annotated copy or the original."""
+        """Return a copy of the results with error bars, its samples too if `annotated`. Fill the session."""
         session = self.session
         self.asking.record(results)
         with same_random_state():
@@ -393,7 +393,7 @@ class _Live:
 
 
 def _journal(session: Session, lm: Any) -> Journal | None:
-    """Open the journal of further answers for a run with an output folder, None without one.
+    """Return a journal of further answers. None if there is no output folder, it is off, or ranks ask in step.
 
     None where its ranks have to ask the same at the same time.
     """

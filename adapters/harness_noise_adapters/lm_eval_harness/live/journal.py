@@ -68,13 +68,13 @@ class _Run:
 
 
 def hashed(*parts: Any) -> str:
-    """Return a hash of any values, by their JSON or `repr`."""
+    """Return a hash (32 hex digits) of any values, by their JSON or `repr`."""
     text = json.dumps(parts, sort_keys=True, default=repr)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def model_key(model: object, arguments: object, commit: object = None) -> str:
-    """Return a hash that identifies a model by name, arguments, and its weight files' dates.
+    """Return a hash of a model's kind, arguments (not how it is reached), commit, and its files' sizes and dates.
 
     Args:
         model: the name of its kind.
@@ -169,14 +169,14 @@ class Journal:
             self.asked += 1
 
     def stop(self) -> None:
-        """Close the journal file, because the run has ended."""
+        """Close the journal file at the run's end. Later runs of this process may now reuse its answers."""
         _mine.discard(self.run)
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
 
     def _read(self, model: str, ranks: int) -> dict[str, _Run]:
-        """Return {run: its answers} of unfinished earlier runs whose answers may be reused, newest first."""
+        """Return {run: its answers} of earlier runs to reuse, newest first: recent, ended, unfinished. `reuse`: any."""
         runs: dict[str, _Run] = {}
         finished: set[str] = set()
         going: dict[str, str] = {}

@@ -113,7 +113,7 @@ class Options(StoppingOptions):
 
     @classmethod
     def of(cls, options: Mapping[str, Any], where: str = "noise options") -> Options:
-        """Check a mapping of options (YAML block, keywords), and return them. Errors name `where`."""
+        """Return Options from a mapping (YAML block, keywords). Refuse unknown or wrong ones, naming `where`."""
         names = (*_OURS, *_SETTINGS)
         unknown = [name for name in options if name not in names]
         if unknown:
@@ -146,7 +146,7 @@ class Options(StoppingOptions):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
-        """Return the options given by environment variables HARNESS_NOISE_*. Refuse wrong ones.
+        """Return options given by variables HARNESS_NOISE_*, as a default of many runs. Refuse wrong ones.
 
         These are HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL and others."""
         options: dict[str, Any] = {}
@@ -157,7 +157,7 @@ class Options(StoppingOptions):
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
-    """Read a `--noise_config` file (YAML or JSON), or its `noise:` block if it has one. Refuse unreadable files."""
+    """Read a `--noise_config` file: YAML or JSON of options, or `noise:` alone with them. Refuse unreadable files."""
     import yaml
 
     try:
@@ -206,7 +206,7 @@ def groups(value: object, where: str) -> dict[str, str]:
 
 
 def _name_value_pairs(entries: object) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) from mappings and NAME=VALUE texts. The name is "" if there is none.
+    """Yield (name, value) of mappings and NAME=VALUE,… texts, ("", value) of other values. None yields nothing.
 
     The name is empty where there is none.
     """

@@ -161,7 +161,7 @@ class Asking:
             yield
 
     def _detecting(self, detect: Callable[..., Any]) -> Callable[..., Any]:
-        """Return lm-eval's search for the largest batch size, wrapped to reuse earlier results.
+        """Return lm-eval's search for the largest batch, wrapped: our calls reuse a size found for no shorter texts.
 
         What fits holds for all requests that are no longer than those it was found with.
         """
@@ -296,7 +296,7 @@ class Asking:
         return build_all_requests
 
     def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an iterator over known documents, so that the dataset is not read for every block."""
+        """Return `doc_iterator` wrapped: it yields copies of a part's documents as built, and reads no dataset."""
 
         def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
             if samples is None:
@@ -309,7 +309,7 @@ class Asking:
     # the model
 
     def _answering(self, method: str, call: Any) -> Any:
-        """Return a model's method wrapped to record requests and to reuse answers it gave."""
+        """Return a model's method wrapped to record requests and, if `in_blocks`, to reuse the answers that it gave."""
 
         def answers(requests: Any, *args: Any, **kwargs: Any) -> Any:
             if self._inside or self.further.asking:

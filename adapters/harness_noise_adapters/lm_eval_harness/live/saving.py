@@ -82,7 +82,7 @@ class Saving:
         return self.root
 
     def native(self, tracker: Any, results: Mapping[str, Any], logged: bool) -> None:
-        """Save lm-eval's own result first, before the result with error bars replaces it.
+        """Save lm-eval's own result if it has an output path, and patch its tracker so the final one replaces it.
 
         Args:
             tracker: lm-eval's, or None.
@@ -116,7 +116,7 @@ class Saving:
             self._patches.enter_context(patched(tracker, "api", _Hub(tracker.api, self)))
 
     def close(self) -> None:
-        """Move files that remain into place, and restore lm-eval's tracker."""
+        """Move files that remain into place, restore lm-eval's tracker, and call `when_saved` if all is saved whole."""
         if self._tracker is None:
             return
         error = self._publish_or_keep()
@@ -200,10 +200,10 @@ class Saving:
         self._publish_or_keep()
 
     def uploading(self) -> None:
-        """Move the file just written into place now, because the tracker uploads it at once."""
+        """Do nothing. While the tracker saves, a call that moves its file into place before an upload stands here."""
 
     def _begin(self) -> None:
-        """Make a new temporary folder next to the results, for the tracker to write into."""
+        """Make a new temporary folder for the tracker to write into. Forget the old one and its files."""
         self._remove_stage()
         (self._root / BESIDE).mkdir(parents=True, exist_ok=True)
         self._stage = Path(
@@ -232,7 +232,7 @@ class Saving:
 
     @contextmanager
     def _staged(self, tracker: Any, *, quiet: bool = False) -> Iterator[None]:
-        """Within the block, let lm-eval's tracker write into our temporary folder."""
+        """Within the block, let the tracker write into our temporary folder (new if `quiet`), and log final paths."""
         if quiet:
             self._begin()
         output, logger = Path(tracker.output_path), logging.getLogger("lm_eval.loggers.evaluation_tracker")

@@ -57,7 +57,7 @@ class CallingTime:
     left: float = SECONDS
 
     def spend(self, call: float, K: int) -> None:
-        """Subtract the time to resample a metric from the run's limit. Refuse if it is not enough.
+        """Subtract `call` seconds × K repeats × CALLS from the time left of the run. Refuse if it is not enough.
 
         Raises:
             NotPossibleError: there is not enough left.
@@ -267,7 +267,7 @@ def _mcc_row(pair: Any) -> list[float]:
 
 
 def _mcc(sums: FloatArray) -> FloatArray:
-    """Return (…,) Matthews' correlations for several classes from sums of confusion matrices. 0 for 0/0."""
+    """Return (…,) Matthews' correlations from (…, S) sums: right, n, gold and predicted by class. 0 for 0/0."""
     right, n = sums[..., 0], sums[..., 1]
     gold, predicted = sums[..., 2 : 2 + _LABELS], sums[..., 2 + _LABELS :]
     below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))

@@ -148,7 +148,7 @@ def _choice_texts(arguments: Any, n: int) -> list[str]:
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
-    """Return scores of `acc_prob` that are described like the task's `acc`."""
+    """Return (n,) `acc_prob` values as scores described like the `acc` in `part`, with the code `not_asked_for`."""
     missing = int(np.isnan(values).sum())
     codes = (NOT_ASKED,)
     return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=codes)
@@ -188,7 +188,7 @@ def of_task(task: Any, rows: Sequence[Mapping[str, Any]], doubled: bool) -> Floa
 
 
 def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
-    """Return a row's Brier score, recomputed from likelihoods if only a text of them was logged.
+    """Return a row's Brier score from its logged pair, by its log-likelihoods if that has text. Else what was logged.
 
     lm-eval logs (gold, probabilities); of an array a file has only the words, with digits cut, so they are made again
     of the log-likelihoods. What is logged stays where it is a number, and where nothing better can be made of the row.

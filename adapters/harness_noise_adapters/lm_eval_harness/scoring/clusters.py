@@ -83,7 +83,7 @@ def describe(spec: ClusterSpec, task: str) -> str | None:
 
 
 def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | None]:
-    """Return {task: index labels shared over parallel tasks}. None for one with other answers.
+    """Return {task: document indices as labels, shared over parallel tasks}. None if its answers or indices differ.
 
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).

@@ -108,13 +108,13 @@ class Scored:
             self.values.extend(value for _, value in scalars)
 
     def own_values(self, n: int) -> FloatArray:
-        """Return (n,) lm-eval's own values by document. NaN where it is not a number."""
+        """Return (n,) lm-eval's own values by document. NaN where it is not a number or is `dropped`."""
         own, out = np.asarray(self.own), np.full(n, np.nan)
         out[np.asarray(self.rows)] = own if self.dropped is None else np.where(own == self.dropped, np.nan, own)
         return out
 
     def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
-        """Return (n, K) logged values per repeat, None if missing, and (n,) lm-eval's own."""
+        """Return n lists of logged values per repeat (K times None without a row), and n values of lm-eval's own."""
         rows = self.raw or ()
         K = max((len(repeats) for _, repeats in rows), default=1)
         raw: list[list[Any]] = [[None] * K for _ in range(n)]
@@ -279,7 +279,7 @@ class TaskFacts:
 
 
 def own_code(config: Mapping[str, Any]) -> bool:
-    """Return True if a task's own code scores answers, which may ask a model.
+    """Return True unless a task is scored by named metrics of lm-eval alone. Its own code may ask a model.
 
     Such code may ask a model."""
     rows = config.get("metric_list")
@@ -328,7 +328,7 @@ class Gathered:
 
 
 def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
-    """Return {(metric, filter): lm-eval's own value, None if not finite} from one row of results."""
+    """Return {(metric, filter): lm-eval's value, None if not finite or of `bypass`} of a row, without its errors."""
     out: dict[Key, float | None] = {}
     for key, value in row.items():
         metric, comma, scorer = key.partition(",")
@@ -448,7 +448,7 @@ def _codes(task: TaskFacts, key: Key, K: int, *, alike: bool = False) -> tuple[s
 
 
 def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "all", "neither"], int]:
-    """Return the answers that lm-eval's own value averages, and how many it combines in one (0: none).
+    """Return which answers lm-eval's value averages ("first", "all", "neither"), and how many it combines (0: none).
 
     Its scores of the questions tell that; where these do not make it, the means do.
     """
@@ -512,7 +512,7 @@ def _not_a_mean(task: TaskFacts, measured: _Metric) -> str | None:
 
 
 def _corpus_scores(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
-    """Return a metric over all questions as `CorpusScores`, or `Skipped` with the reason."""
+    """Return a metric over all questions as `CorpusScores` (noting in `out` how pairs were read), or else `Skipped`."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregation(key[0])
     paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
@@ -555,7 +555,7 @@ _AS_THE_TASK = "as lm-eval's task of this name does"
 
 
 def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
-    """Return `acc_prob` scores for each `acc` whose choices' likelihoods are known.
+    """Return `acc_prob` scores for each `acc` with known likelihoods. [] if the task has its own `acc_prob`.
 
     `left_out` gets reason → tasks without one.
     """
@@ -601,7 +601,7 @@ def groups(
     reported: Mapping[str, Mapping[Key, float | None]],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
-    """Return lm-eval's groups as `Group`s, and `acc_prob` groups of ours.
+    """Return lm-eval's groups as `Group`s over tasks with the metric (none: left out), and `acc_prob` groups of ours.
 
     Args:
         rows: what lm-eval reports.

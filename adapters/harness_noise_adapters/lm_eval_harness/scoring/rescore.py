@@ -89,7 +89,7 @@ def logged(rows: Sequence[Row]) -> FilterScores:
 def rescore(
     task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int, *, uneven: bool = False
 ) -> FilterScores:
-    """Score every single answer with lm-eval's own metric code, filters included.
+    """Return scores of single answers by lm-eval's filters and metrics, or only its own values if these fail.
 
     Args:
         task: lm-eval's task object.
@@ -139,7 +139,7 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
 def _process(
     task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
 ) -> list[list[dict[str, Any] | None]]:
-    """Return [document][repeat] results of lm-eval's scoring of that single answer."""
+    """Return [document][repeat] {metric: value} by lm-eval's scoring of that answer alone, None if it is missing."""
     single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
     if every := [instance for doc in single for instances in doc for instance in instances or ()]:
         ensemble.apply(every)
@@ -154,7 +154,7 @@ def _process(
 
 
 def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `doc_to_target` wrapped to run once per document."""
+    """Return `doc_to_target` wrapped to keep its text or int of the last document. Other calls pass through."""
     last: list[Any] = [None, None]
 
     def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
@@ -228,7 +228,7 @@ def _filter_name(step: Any) -> str:
 
 
 def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
-    """Return (n, K) zeros and ones that have pass@1 `values` as means, in random order. None if not pass@1.
+    """Return (n, K) zeros and ones in random order with pass@1 `values` as means. None if not such, or K is 1.
 
     The c right of K are in a random order, because their own order is unknown.
     """
@@ -327,7 +327,7 @@ def pass_order(metric: str) -> int:
 
 
 def with_passes(parts: Iterable[Scores]) -> list[Scores]:
-    """Return a task's scores plus pass@k for all k up to the number of answers, if known.
+    """Return a task's scores, pass@k marked `uses_all_repeats`, and pass@k for further k up to the answers known.
 
     Args:
         parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for

@@ -118,7 +118,7 @@ class _State:
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
     def boundary(self, information: float, p: float) -> float:
-        """Return the b with P(z ≥ b at the next interim look) = p under the null, if no earlier look stopped."""
+        """Return the b, from 0 to 40, with P(z ≥ b at the next look) = p under the null, if no earlier look stopped."""
         target = max(p, 1e-300)
         if self.crossing_probability(information, 0.0, 0.0) <= target:
             return 0.0
@@ -199,7 +199,7 @@ def _path(
 
 
 def predictive_power(z: float, fraction: float, critical: float, within: float | None = None) -> float:
-    """Return the probability that the complete data will be significant, given z at an interim look [Spiegelhalter].
+    """Return the chance that complete data will be significant, or within ±`within`, given z at a look [Spiegelhalter].
 
     The z of all is normal with mean z/√t and variance (1 − t)/t.
 
@@ -304,7 +304,7 @@ def stagewise_shifts(
 
 
 def normal_z(t: float, df: float) -> float:
-    """Return the z with the same p-value as this t statistic, at most 37 in size."""
+    """Return the z with the same p-value and sign as this t statistic, at most 37 in size."""
     p = float(special.ndtr(-abs(t)) if math.isinf(df) else special.stdtr(df, -abs(t)))
     z = MOST_Z if p < 1e-298 else -float(special.ndtri(p))
     return math.copysign(min(z, MOST_Z), t)
@@ -360,7 +360,7 @@ def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) 
 
 
 def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
-    """Return the mean of z at the last interim look at which all looks together stop with this probability."""
+    """Return the mean of z at full data at which all looks together cross the upper boundary with this probability."""
     return find_root(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
 
 

@@ -19,7 +19,7 @@ _OF_THE_CALLER = {"progress", "say"}
 
 
 def refuse_others(what: str, keywords: Mapping[str, Any], obeyed: Collection[str] = ()) -> None:
-    """Refuse every keyword that has a value other than its default and is not in `obeyed`.
+    """Refuse each keyword that is neither default, empty nor 0, unless it is in `obeyed` or is `progress` or `say`.
 
     Args:
         what: the sentence, with `{}` for the keyword.

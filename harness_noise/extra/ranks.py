@@ -24,7 +24,7 @@ class RankSets:
 
 
 def from_decisions(better: BoolArray) -> RankSets:
-    """Return (M,) lowest and (M,) highest possible ranks, from an (M, M) matrix "row is better than column"."""
+    """Return `RankSets`: (M,) lowest and highest possible ranks, ties, from (M, M) "row is better than column"."""
     M = len(better)
     low, high = 1 + better.sum(axis=0), M - better.sum(axis=1)
     ties = M - 1 - (better | better.T).sum(axis=1)

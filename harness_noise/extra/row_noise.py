@@ -45,7 +45,7 @@ class Noise:
 
     @property
     def start(self) -> Variances:
-        """Return the variances that a plan starts from: the upper limits if known, else the estimates."""
+        """Variances that a plan starts from: with ω² at its upper limit if that is known, else the estimates."""
         return self.variances if self.upper is None else self.upper
 
     def amount(self, value: float) -> str:

@@ -76,7 +76,7 @@ def full_benchmark(
     against: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:
-    """Estimate the mean of a benchmark from a random subset and reference runs. Refuse under two clusters in a task.
+    """Estimate a benchmark's mean, or a difference, from a random subset and references. Refuse subsets not random.
 
     Args:
         y: (m,) question means.

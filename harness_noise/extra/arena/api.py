@@ -41,7 +41,7 @@ def arena(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Arena:
-    """Return every pair of many runs, and the noise that is characteristic of each benchmark.
+    """Compare every pair of many runs on each benchmark. Return models, pairs and each benchmark's noise as an `Arena`.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _check_jobs(jobs: int | str) -> None:
 
 
 def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None) -> list[Run]:
-    """Read the runs of all sources in parallel, in their order. Warn of unusable files, or refuse them if strict.
+    """Return the runs of all sources in order, files read in parallel. Report unusable files, or refuse them if strict.
 
     The files by all workers at once, without those that cannot be used.
 
@@ -160,7 +160,7 @@ def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, ove
 
 
 def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
-    """Return the noise profiles of benchmarks, which `compare` takes as `profile`.
+    """Return the noise profiles of a benchmark or file, or all in this package. `compare` takes them as `profile`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
 
 
 def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
-    """Write the noise profile of an arena's benchmarks, which `compare` takes as `profile`.
+    """Write an arena's noise profile, which `compare` takes as `profile`. Return its path. Replace only a profile.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ CHANCE = 0.05
 
 
 def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
-    """Return (N,) True for questions on which better models do worse, beyond what chance explains.
+    """Return (N,) True for questions on which better models do worse: tau < 0, with a p below 1/N and below 5%.
 
     The chance of a tau as low is below 1/N of the N questions that have one (and below 5%): if no
     question had anything to do with the models' quality, fewer than one suspect would be expected.
@@ -95,7 +95,7 @@ def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
-    """Return (a, b) of the Beta distribution with these values' mean and variance. None if there is none."""
+    """Return (a, b) of the Beta with these values' mean and variance. None for values all alike or only 0 and 1."""
     mean, var = float(values.mean()), float(values.var())
     widest = mean * (1 - mean)
     if not SLACK * widest < var < (1 - SLACK) * widest:  # all alike, or nothing but 0 and 1
@@ -108,7 +108,7 @@ _SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re
 
 
 def size_in_name(name: str) -> tuple[str, float] | None:
-    """Parse a model's size from its name: `llama-3-8b` gives (`llama-3-*`, 8.0 billion). None without one.
+    """Parse the model size in a name: `llama-3-8b` gives (`llama-3-*`, 8.0), in billions. None for no size or several.
 
     Names without a size, or with several, have none.
     """

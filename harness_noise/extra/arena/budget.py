@@ -37,7 +37,7 @@ def _ahead(row: Budget) -> str:
 
 
 def _new_questions(row: Budget, arena: Arena) -> str:
-    """Return the questions to add as text, "120 (12 clusters)" if they come in clusters."""
+    """Return the questions to add as text, "120 (12 clusters)" if they come in clusters, "–" if unknown."""
     if row.more_questions is None:
         return fmt.MISSING
     board = next(board for board in arena.boards if board.key == row.key)

@@ -159,7 +159,7 @@ def measurements(runs: Sequence[Run], names: Sequence[str]) -> tuple[Measurement
 
 
 def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]:
-    """Return (group, runs that have it) for each group, reduced to tasks that all these runs have, and notes."""
+    """Return (group, runs that have it) for each group, over tasks that all its runs have (none: left out), notes."""
     reporting: dict[tuple[str, str, str], list[tuple[str, Run, Group]]] = {}
     for name, run in pairs:
         for own in run.groups:
@@ -190,7 +190,7 @@ def _groups(pairs: Sequence[tuple[str, Run]]) -> tuple[Measurements, list[Note]]
 
 
 def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple[Measurements, list[Note]]:
-    """Return (group of all tasks, runs) for each metric and scorer, over tasks that all runs have, and notes."""
+    """Return (group of all tasks, runs) per metric and scorer that allows it, over tasks that all runs have, notes."""
     by_measure: dict[Measure, list[tuple[Group | None, list[MeasuredRun]]]] = {}
     for group, measured in benchmarks:
         first = measured[0].parts[0]
@@ -240,7 +240,7 @@ def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note
 
 
 def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
-    """Return True if runs of two different harnesses measured the same single benchmark, by its questions."""
+    """Return True if runs of disjoint harnesses measured only one benchmark, sharing questions and direction."""
     single = all(len(entry.run.scores) == 1 and not entry.run.groups and not entry.run.corpus for entry in (*old, *new))
     apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
@@ -249,7 +249,7 @@ def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> b
 
 
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Return the models' names. Several runs of one model get distinct parts of their paths added."""
+    """Return the models' names. Several runs of one model get the part in which their names differ, or a number."""
     names = [run.model for run in runs]
     models: dict[str, list[int]] = {}
     for i, name in enumerate(names):
@@ -264,7 +264,7 @@ def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
 def _baseline_last(
     runs: Sequence[Run], names: tuple[str, ...], baseline: str | None
 ) -> tuple[Sequence[Run], tuple[str, ...], str | None]:
-    """Move the baseline's run to the end. Return runs, names and the baseline's name. Refuse unknown ones."""
+    """Return runs and names with the baseline's last, and its name (or None). Refuse one of no or of several runs."""
     if baseline is None:
         return runs, names, None
     matches = [
@@ -291,7 +291,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def boards_of(
     measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
 ) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[Note]]:
-    """Compare runs on one benchmark. If some share no questions, return a separate result for each set.
+    """Return (runs, result) on one benchmark, one for each set of runs that share questions, and notes.
 
     Means are not compared across such sets.
     """
@@ -484,7 +484,7 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
 def pair_slices(
     board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
 ) -> tuple[PairSlice, ...]:
-    """Return A − B of all pairs on each slice of the questions, p adjusted over the slices of a pair.
+    """Return all pairs' A − B on each slice, p adjusted over a pair's slices. () without fields or for too many slices.
 
     The slices are those of the run with the most questions. There are none if they are too many.
     """

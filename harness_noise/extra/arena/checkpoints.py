@@ -25,7 +25,7 @@ _TIMES = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "t": 1e12}
 
 
 class _Place(NamedTuple):
-    """One model of a benchmark on the line."""
+    """A checkpoint's step and series, and its model's place on a benchmark."""
 
     step: float
     series: str
@@ -81,7 +81,7 @@ def _step_in_field(run: Run, over: str) -> tuple[str, float] | None:
 
 
 def in_name(name: str, over: str) -> tuple[str, float] | None:
-    """Parse a training step from a name: `run-7/global_step2000` gives ("run-7", 2000.0). None without one.
+    """Parse the step after `over` in a name, or a bare number: "run-7/step2k" gives ("run-7", 2000.0). None without.
 
     >>> in_name("run-7/global_step2000", "step")
     ('run-7', 2000.0)

@@ -130,7 +130,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
 
 
 def separation(board: BenchmarkResult) -> Picture | None:
-    """Draw each pair's |A − B| by its share of questions that differ, with p contours. None unless scores are 0/1."""
+    """Draw each pair's |A − B| by its share of questions that differ, with p contours. None unless scores in 0–1."""
     c = board.pairs.columns
     n = c["n_questions"]
     rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]) & ~board.pairs.withheld)
@@ -242,7 +242,7 @@ def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
 
 
 def difficulty(board: BenchmarkResult) -> Picture | None:
-    """Draw question difficulty for groups of similarly accurate models [Wang, figure 5]. None unless 0/1."""
+    """Draw question difficulty for groups of similarly accurate models [Wang, figure 5]. None unless scores in 0–1."""
     if board.benchmark.beta_theory is None:
         return None
     from scipy.special import betainc
@@ -296,7 +296,7 @@ def _mean_label(board: BenchmarkResult) -> str:
 
 
 def _interval_or_mean(row: Estimate | Checkpoint) -> tuple[float, float, float]:
-    """Return (low, mean, high) of a row's interval. A missing limit is replaced by the mean."""
+    """Return (low, mean, high) of a row's interval. A missing limit is replaced by the mean, a missing mean by 0."""
     mean = row.mean or 0.0
     return mean if row.ci_low is None else row.ci_low, mean, mean if row.ci_high is None else row.ci_high
 
@@ -319,7 +319,7 @@ def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
 
 
 def means(board: BenchmarkResult, name: str = "") -> Picture | None:
-    """Draw the models' means with intervals, best on top, `name` before the axis label. None without a mean."""
+    """Draw the ROWS best models' means with intervals, `name` before the axis label. None without a mean."""
     rows = [
         Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
         for row, place in _models(board)
@@ -364,7 +364,7 @@ MATRIX = 24
 
 
 def matrix(board: BenchmarkResult) -> Picture | None:
-    """Draw a grid of all pairs: the model to the left better (+), worse (−), or unclear. None below 3 models."""
+    """Draw a grid of the 24 best models' pairs: the left one better (+), worse (−), or unclear. None below 3 models."""
     rows = _models(board)[:MATRIX]
     M = len(rows)
     if M < 3:
@@ -456,7 +456,7 @@ def passes(board: BenchmarkResult) -> Picture | None:
 
 
 def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture | None:
-    """Draw the difference of every model to the baseline, or to the best model if there is none."""
+    """Draw the differences of the ROWS closest models to the baseline, or to the best. None if no pair has limits."""
     pairs, names = board.pairs, board.pairs.names
     means = [-np.inf if model.mean is None else pairs.sign * model.mean for model in board.models]
     against = names.index(baseline) if baseline in names else int(np.argmax(np.round(means, 12)))

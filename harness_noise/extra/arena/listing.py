@@ -18,7 +18,7 @@ def rows() -> dict[str, str]:
 
 
 def about(what: str) -> list[Mapping[str, object]] | None:
-    """Return facts (figures, task, metric, source) on the noise profiles in a file, None if it is another file."""
+    """Return figures, task, metric, source of each profile in a file or of a name. None for a URL or another file."""
     if is_url(what) or (Path(what).exists() and not is_profile(what)):
         return None
     return [

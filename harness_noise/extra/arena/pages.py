@@ -128,7 +128,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
-    """Return (label, value, explanation) of each figure of a benchmark, for the index page."""
+    """Return (label, value, explanation) of each figure of a benchmark that has an explanation, for its page."""
     section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
@@ -217,7 +217,7 @@ def packed(values: Any, kind: str) -> str:
 
 
 def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return all scores by model and question, packed as codes of levels, for the page. None if too many.
+    """Return the page's questions: names, levels, and scores packed as codes of levels. None if too many, or no score.
 
     The codes go model by model. One more code means missing."""
     scores = board.scores
@@ -246,7 +246,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
 
 
 def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return difference, limits and p of all pairs on all slices, packed for the page. None without slices."""
+    """Return difference, limits and p of all pairs on all slices, packed, with the slices' names. None if none."""
     if not board.slices:
         return None
     columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}

@@ -63,7 +63,7 @@ class Grid:
 
 
 def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
-    """Arrange all runs' scores of a task or group on the union of their questions."""
+    """Return the runs' scores of a task or group on all questions that any run (for a ratio: every run) has."""
     tasks = [_scores_on_union(parts) for parts in zip(*(entry.parts for entry in measured), strict=True)]
     shares = group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(task.parts for task in tasks), strict=True)]
@@ -99,7 +99,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
 
 
 def _table(samples: Sequence[Sample]) -> Table:
-    """Stack the runs' per-question statistics into (M, N) arrays, with the design of the questions."""
+    """Return the runs' question statistics as (M, N) arrays, the first run's design, and answers unless all are 0/1."""
     stats = [sample.stats for sample in samples]
     mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
     flags = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
@@ -126,7 +126,7 @@ def _ratios(samples: Sequence[Sample]) -> list[Sample]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """The runs on all questions of one task."""
+    """One task's questions, and each run's scores, rows, labels and prompts on all of them."""
 
     questions: Questions
     parts: Sequence[Scores]
@@ -181,7 +181,7 @@ def _scores_on_union(parts: Sequence[Scores]) -> _Task:
 
 
 def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
-    """Return the questions in these rows of all tasks, with their texts if they can be shown."""
+    """Return the questions in rows `kept` of all tasks, keys as "task: key" if several, texts if any can be shown."""
     keys = [key if len(tasks) == 1 else f"{task.parts[0].task}: {key}" for task in tasks for key in task.questions.keys]
     shown = [task.questions.shown() for task in tasks]
     if not any(shown):
@@ -192,7 +192,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _asked_and_missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """Return (n, M) 1 where a run was asked the question, and (n, M) the share of its answers missing there."""
+    """Return two (n, M): 1 where a run was asked a question, and the share of its answers missing (0 if unknown)."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0
@@ -365,7 +365,7 @@ def _skewed(table: Table, columns: Columns) -> BoolArray:
 
 
 def _without_wins(columns: Columns) -> Columns:
-    """Return the pairs of a ratio metric with wins set to NaN, as single questions have no ratio."""
+    """Return a ratio metric's pairs with wins and leads set to NaN, as single questions have no ratio."""
     nothing = np.full(len(columns), np.nan)
     sides = replace(columns.sides, wins_a=nothing, wins_b=nothing)
     return replace(columns, leads=blank(Leads, len(columns)), sides=sides)

@@ -84,7 +84,7 @@ class Profile(Measured):
 
     @property
     def scale(self) -> tuple[float, float] | None:
-        """Lowest and highest value of the metric, None if the profile does not show it."""
+        """Lowest and highest value of the metric: (0.0, 1.0), or None if the profile has no rule of thumb."""
         return None if self.rule_of_thumb is None else (0.0, 1.0)
 
     @property

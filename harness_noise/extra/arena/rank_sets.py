@@ -32,7 +32,7 @@ STEPS = 5
 
 
 def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: int = 2000) -> RankSets:
-    """Return (M,) lowest and (M,) highest ranks that M models may have, all true at once at this level.
+    """Return `RankSets`: (M,) lowest and highest ranks that M models may have, all true at once at this level.
 
     Args:
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.
@@ -131,7 +131,7 @@ def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, dra
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """All that the best of several models has on questions that did not choose it. NaN where they cannot be split."""
+    """Mean and lead of the best model on questions that did not choose it, and how often it is chosen. NaN: none."""
 
     mean: float
     lead: float

@@ -93,7 +93,7 @@ def ranked(
 
 
 def across_tasks(boards: Sequence[tuple[BenchmarkResult, Scores]], settings: Settings) -> tuple[AcrossTasks, ...]:
-    """Return each model's mean rank over the tasks that all models have, for each metric and scorer.
+    """Return each model's mean rank over tasks that all models have, for each metric and scorer with two such tasks.
 
     If two models are equal on every task, the difference of their ranks is symmetric about 0, whatever the others do.
     So the signs of whole tasks are fair coins, as those of clusters are for `rank_sets`. Tasks that share questions or
@@ -135,14 +135,14 @@ def _mean_of(model: Model) -> float:
 
 
 def mid_ranks(means: FloatArray) -> FloatArray:
-    """Return (M,) ranks by mean, 1 for the best. Equal means share the average of their ranks."""
+    """Return (M,) ranks by mean, 1 for the highest. Equal means share the average of their ranks."""
     behind = means[None, :] - means[:, None]
     ahead: FloatArray = (behind > 1e-12).sum(axis=1) + (np.abs(behind) <= 1e-12).sum(axis=1) / 2
     return ahead + 0.5
 
 
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
-    """Return (G, M) scores summed by cluster and (G,) cluster sizes. None if scores are missing or tasks many.
+    """Return (G, M) scores summed by cluster and (G,) cluster sizes. None if scores lack, or for tasks or crossed.
 
     A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
     """
@@ -298,7 +298,7 @@ def _selected(row: Selection) -> str:
 
 
 def _budget(board: BenchmarkResult) -> list[Budget]:
-    """Return rows of how many more questions or answers would show rivals as worse than the best model."""
+    """Return, for each rival that may be the best, how many more questions or answers would show it as worse."""
     pairs, scored = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not scored:
         return []

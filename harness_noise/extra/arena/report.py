@@ -84,7 +84,7 @@ MORE = "More: `details=True` (noise, intervals, ranks, pairs), `legend=True`."
 
 
 def first_lines(boards: Sequence[BenchmarkResult]) -> list[str]:
-    """Return the first conclusions: over all benchmarks, or of the only one, and every warning."""
+    """Return the first screen's conclusions: on the overall or only benchmark (else counts of best), and warnings."""
     if len(boards) == 1 or boards[0].is_overall:
         lines = [f"{board_name(boards[0])}: {sentences(boards[0], whole=len(boards) == 1)[0]}"]
     else:
@@ -115,7 +115,7 @@ def board_name(board: BenchmarkResult) -> str:
 
 
 def file_names(arena: Arena) -> list[str]:
-    """Return a unique file name in plain ASCII for each benchmark, from its number, task and metric."""
+    """Return a unique plain ASCII file name, without an ending, for each benchmark: number, task and metric."""
     names = []
     for i, board in enumerate(arena.boards, 1):
         task, metric, scorer = board.key
@@ -138,7 +138,7 @@ def sentences(board: BenchmarkResult, *, whole: bool = True) -> list[str]:
 
 
 def _best_words(board: BenchmarkResult) -> str:
-    """Return a sentence that names the models not significantly worse than the best."""
+    """Return a sentence that names the best model, or all not significantly worse than the best. "" if none is."""
     row, best = board.benchmark, _short(board.benchmark.best)
     level = fmt.percent(board.pairs.common["level"]) + ("" if board.pairs.sign > 0 else "; lower is better")
     n = row.n_models - len(_unjudged(board))
@@ -187,7 +187,7 @@ def _short(names: Iterable[str]) -> list[str]:
 
 
 def _noise_words(board: BenchmarkResult) -> str:
-    """Return a sentence on a benchmark's typical standard error and its smallest significant difference."""
+    """Return a sentence on the typical SE, smallest significant, largest insignificant difference. "" if unknown."""
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return ""
@@ -387,13 +387,13 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
 
 def _frontier(row: Model) -> str:
-    """Return a model's place on the frontier as text: "yes", "open" or "no: beaten by …"."""
+    """Return a model's place on the frontier as text: "yes", "open", "no: beaten by …", or "–" if unknown."""
     beaten = [fmt.shorten(name, 24) for name in row.beaten_by]
     return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
 
 def _frontier_words(board: BenchmarkResult) -> str:
-    """Return a sentence that lists the models on the frontier of score and cost, off it, or undecided."""
+    """Return a sentence that lists models on the frontier of score and cost, off it, or undecided. "" without cost."""
     if board.beside is None:
         return ""
     parts, places = [], {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
@@ -505,7 +505,7 @@ _SIGNS = {"A better": ("+", "−"), "B better": ("−", "+"), SCORED_DIFFERENTLY
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:
-    """Return a benchmark's models sorted by mean, the best first. Ties keep their order.
+    """Return a benchmark's models, the best mean first, those without a mean last. Ties keep their order.
 
     Means that differ only by rounding are ties.
     """

@@ -195,7 +195,7 @@ class Pairs(Sequence[Difference]):
         return self.flags.get(SCORED, self.a < 0)
 
     def withholding(self, apart: AnyArray) -> Pairs:
-        """Return the pairs with the verdict withheld of these, too: (P,) True for them."""
+        """Return the pairs with the verdict withheld where `apart`, (P,), is True. Their adjustment flag is cleared."""
         if not apart.any():
             return self
         words = self.words if SCORED_DIFFERENTLY in self.words else (*self.words, SCORED_DIFFERENTLY)
@@ -478,7 +478,7 @@ class Arena(Document):
 
     @property
     def first_boards(self) -> list[BenchmarkResult]:
-        """The boards in the leaderboard: all tasks together first, without any that are `not_asked_for`."""
+        """The boards in the leaderboard: all tasks together first, without those `not_asked_for` unless all are."""
         boards = sorted(self.boards, key=lambda board: not board.is_overall)
         return [board for board in boards if any(NOT_ASKED not in row.diagnostics for row in board.models)] or boards
 

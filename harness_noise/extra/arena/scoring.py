@@ -102,7 +102,7 @@ def _notes_on_pair(about: str, found: Checked) -> list[Note]:
 
 
 def _shared_rows(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
-    """Return the rows of the questions that each pair shares. None if a run's answer texts are unknown."""
+    """Return for each pair the rows of the questions that it shares. No rows if a run's answer texts are unknown."""
     N = max((int(at.max(initial=-1)) for at in rows), default=-1) + 1
     places = np.full((len(parts), N), -1)
     for own, part, at in zip(places, parts, rows, strict=True):

@@ -48,7 +48,7 @@ def read_units(
     watch: Watch = lambda answers, total: answers,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Reply]:
-    """Read files in parallel on `jobs` processes or a Dask cluster. Return runs or errors in order.
+    """Read files here (1 job), on `jobs` processes or a Dask cluster. Return runs or an InputError each, in order.
 
     Args:
         units: see `adapters.ReadUnit`.
@@ -90,7 +90,7 @@ def read_units(
 
 
 def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
-    """Read one file, without corpus metrics' data and traceback frames, so that the reply is small."""
+    """Read one file, without corpus metrics' data, so that the reply is small. Return a bare InputError if it fails."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
         answer.__cause__ = answer.__context__ = None
@@ -110,7 +110,7 @@ def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
 def _worker_replies(
     executor: Executor, units: Mapping[int, ReadUnit], options: ReadOptions, dead: type[Exception]
 ) -> Iterator[tuple[int, PartRead | str | None]]:
-    """Yield (number, reply) as workers finish. None: the worker died, which raised the exception `dead`."""
+    """Yield (number, runs or error text) as workers finish. None: the worker died, which raised exception `dead`."""
     futures: dict[Future[PartRead | str], int] = {}
     with _held_interrupts(), suppress(BrokenExecutor):
         for i, unit in units.items():
@@ -124,7 +124,7 @@ def _worker_replies(
 
 
 def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Replies:
-    """Read files in a process pool, and yield (number, reply). If one dies, retry each alone. Refuse further deaths."""
+    """Yield (number, reply) of files read in a process pool. After a death use one process. Refuse after 3 deaths."""
     waiting, deaths = dict(enumerate(units)), Counter[int]()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
@@ -163,7 +163,7 @@ def _pool(size: int) -> Iterator[Executor]:
 
 @contextmanager
 def _unwinding() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt within the block, so that a process pool is shut down."""
+    """Let Ctrl-C raise KeyboardInterrupt within the block, in the main thread, and not if Ctrl-C is ignored."""
     if not callable(signal.getsignal(signal.SIGINT)) or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -176,7 +176,7 @@ def _unwinding() -> Iterator[None]:
 
 @contextmanager
 def _held_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the end of the block, and block it in processes started within."""
+    """Delay Ctrl-C until the end of the block, and block it in processes started within. No effect on Windows."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

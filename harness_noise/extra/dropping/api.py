@@ -241,7 +241,7 @@ class _Board:
 
 
 def _board(runs: Sequence[Run]) -> _Board:
-    """Return the only task or group that all runs have in common. Refuse one model, none or several tasks.
+    """Return the only group, or else only task, that all runs have in common. Refuse one model, none or several.
 
     Raises:
         InputError: one model, nothing in common, or several tasks or metrics.
@@ -440,7 +440,7 @@ def _result(
 
 
 def as_typed(request: Request) -> str:
-    """Return the settings that differ from the defaults as command-line options, to be appended to a command."""
+    """Return the settings that differ from the defaults as " --flag value …", to be appended to a command, or ""."""
     chosen, default, options = request.settings, Settings(), request.options
     words: list[str] = []
     for name in ("tasks", "metrics", "scorers"):
@@ -463,7 +463,7 @@ def as_typed(request: Request) -> str:
 def steps_of(
     on: Sequence[MeasuredRun], n: int, total: int, seed: int | None, places: Sequence[Path], looks: int, choices: str
 ) -> list[str]:
-    """Return the commands to type next: ask the remaining models more and look again, or compare them.
+    """Return commands to type next: ask remaining models more and look again, or compare them. [] for one model left.
 
     Args:
         on: the models that go on.

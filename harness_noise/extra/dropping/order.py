@@ -52,7 +52,7 @@ def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept 
 
 
 def read(request: Request, sources: Sequence[Any]) -> list[Run]:
-    """Read the runs of all sources, with the column `order` of tables that have one."""
+    """Read the runs of all sources, each with the column `order` of its table if it has one."""
     ordered = replace(request, options=replace(request.options, fields=(*request.options.fields, ORDER)))
     try:
         return ordered.runs(sources, some=True)

@@ -126,7 +126,7 @@ class _Graded:
 
 
 def _graded(run: Run) -> Iterator[_Graded]:
-    """Yield all judges' verdicts (n, K, J) for each task of a run."""
+    """Yield verdicts (n, K, J) for each task of a run that two or more judges graded, with equal K."""
     by_task: dict[str, list[Scores]] = {}
     for part in run.scores:
         by_task.setdefault(part.task, []).append(part)

@@ -79,7 +79,7 @@ def factor_noise(
 
 
 def _gains(variances: Sequence[Component], answers: int, more: int, variance: float) -> dict[str, float]:
-    """Return {factor: share of the mean's variance that `more` answers at new levels of it would remove}."""
+    """Return {factor: share of the mean's variance that `more` answers at new levels remove}, without unknown ones."""
     gains: dict[str, float] = {}
     for component in variances:
         if len(component.parts) == 1 or component.name == RESIDUAL:
@@ -117,7 +117,7 @@ def _no_advice_sentence(few: Sequence[Component], components: Sequence[Component
 
 
 def _few_levels_sentence(component: Component) -> str:
-    """Return a sentence that a factor has too few levels to estimate its variance."""
+    """Return a sentence that a factor has few levels, and between which limits its variance lies."""
     text = f"{component.name} has {component.levels} levels"
     if component.high is None or component.low is None:
         return f"{text}, too few to say how large its variance is."

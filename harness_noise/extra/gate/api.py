@@ -185,7 +185,7 @@ def _check_settings(settings: Settings, ratio: float | None, *, pooled: bool) ->
 
 
 def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note]:
-    """Write a run that passed into the folder of kept runs. Return notes. Never in a pull request's job."""
+    """Keep a run that passed in folder `store`, but not in a pull request's job. Return notes, [] if it failed."""
     from .kept_runs import from_pull_request
     from .kept_runs import keep as keep_run
 
@@ -202,7 +202,7 @@ def _stored(run: Run, store: PathInput, keep: int, *, passed: bool) -> list[Note
 def _judge_each_question(
     new: Run, baseline: Sequence[Any], request: Request, others: Mapping[str, Any], *, skip_missing: bool
 ) -> Gate:
-    """Return the gate's result for `each`, a verdict on every question. Refuse without a baseline's answers."""
+    """Return the gate's result for `each`, a verdict on every question. Refuse `others` and a missing baseline."""
     from .each import judge_each
 
     settings = replace(request.settings, margin=request.settings.margin or None)
@@ -220,7 +220,7 @@ def _judge_each_question(
 def _check_same_questions(
     settings: Settings, floor: float | None, n: int | None, answers: float | None, against: Sequence[Any]
 ) -> None:
-    """Refuse options that say a floor was measured both on these questions and on others.
+    """Refuse `n` (questions of a floor) with fixed questions, and `answers_b` with a baseline run.
 
     Raises:
         InputError: says both commands.
@@ -263,7 +263,7 @@ def _floors(
 
 
 def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool, list[str]]:
-    """Return the baseline runs, whether one is a kept run, where those are from. Refuse an empty folder."""
+    """Return baseline runs (hashed if any is kept), True if one is a kept run, and origins. Refuse an empty folder."""
     from ...io.paths import is_path
     from ...io.sources import only_of
     from .kept_runs import comparable, is_store, provenance, read_kept

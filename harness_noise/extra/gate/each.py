@@ -220,7 +220,7 @@ def _fisher(x: IntArray, k: IntArray, y: IntArray, m: IntArray) -> FloatArray:
 
 
 def _with_verdicts(counted: Sequence[_Counted], alpha: float) -> tuple[list[GateRow], list[GateRow], list[Note]]:
-    """Return the questions with verdicts (p adjusted by Holm), those left open by missing answers, and notes."""
+    """Return the questions with verdicts (p by Holm), those left open (answers missing or too few), and notes."""
     if not counted:
         return [], [], []
     rows, n = [each.row for each in counted], len(counted)

@@ -199,7 +199,7 @@ def of_row(
     reason: str = "",
     p: tuple[float, float] | None = None,
 ) -> Candidate:
-    """Return a gate row from a mean or difference, with its distance to the threshold that it must reach.
+    """Return a gate row from a mean or difference: its distance to the threshold, and any reason not to judge it.
 
     Args:
         row: the mean or difference.
@@ -397,7 +397,7 @@ def _note_on_fills(n: int) -> Note:
 
 
 def _same_scores(a: Run, b: Run) -> bool:
-    """Return True if two runs have equal means on every question of each task they share."""
+    """Return True if two runs have equal means on every question of each task they share. False if none is shared."""
 
     def same(part_a: Scores, part_b: Scores) -> bool:
         pairing = align([part_a], [part_b], None)
@@ -424,7 +424,7 @@ def against_runs(
     except NothingSharedError as error:
         names = {"model": run.model, "against": base.model}
         lost = [unjudged(key, why or NOTHING_SHARED, **names) for key, why in of_either(run, base, among).items()]
-        return _headline_first(run, lost), [Note("nothing_shared", str(error))]
+        return _with_beside(run, lost), [Note("nothing_shared", str(error))]
     result = replace(result, comparisons=with_scoring(run, without_copies(baselines)[0], result.comparisons))
     notes = [note for note in result.notes if note.code not in _SAID_BY_ROWS]
     tested = {row.key: p for row, p in zip(result.comparisons, result.one_sided, strict=True) if p is not None}
@@ -433,7 +433,7 @@ def against_runs(
 
 
 def _compared(run: Run, base: Run, bar: Bar, settings: Settings) -> tuple[Comparison, dict[Key, float]]:
-    """Compare run and baseline. Return it and {row: variance between baseline runs in it}."""
+    """Compare run and baseline (times the ratio, if any). Return it and {row: variance between baseline runs in it}."""
     other = base if bar.ratio is None else scaled(base, bar.ratio)
     settings = replace(settings, margin=bar.margin or None)
     result = compare_runs([(run, other)], settings)
@@ -483,7 +483,7 @@ def of_pair(
         at_end = tested.get(compared.key) if row is compared else None  # limits that allow for looks have no other p
         out.append(_of_difference(row, bar, at_end, reason))
     names = {"model": run.model, "against": base.model}
-    return _headline_first(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
+    return _with_beside(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
 
 
 def _looks_by_key(run: Run) -> dict[Key, Sequential]:
@@ -491,8 +491,8 @@ def _looks_by_key(run: Run) -> dict[Key, Sequential]:
     return {look.key: look for look in (Sequential(**row) for row in run.stops)}
 
 
-def _headline_first(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the rows, those that do not decide marked, as the task has another main metric.
+def _with_beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the rows, `beside` set for those that do not decide: not the task's main metric, or not asked for.
 
     A metric that nobody asked for does not decide either.
     """
@@ -521,7 +521,7 @@ def _of_difference(row: Difference, bar: Bar, tested: OneSided | None, reason: s
 
 
 def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
-    """Join baseline runs of one configuration: each run becomes a column of question means. And notes."""
+    """Join baseline runs into one, each a column of question means. One run stays as it is. Return run and notes."""
     runs, twice = without_copies(runs)
     if len(runs) == 1:
         note = Note(
@@ -886,7 +886,7 @@ def against_floors(
         doubted = [row.task for row in rows for floor in each if floor.published.doubt(run, row)]
         notes += [Note("not_these_questions", NOT_THESE).of(task) for task in doubted]
     if isinstance(floors, Floor):
-        return _headline_first(run, [of_floor(row, floors, bar, settings) for row in rows]), notes
+        return _with_beside(run, [of_floor(row, floors, bar, settings) for row in rows]), notes
     out, seen = [], set[str]()
     members = {group.name: group.tasks for group in run.groups}
     for key, floor in floors.items():

@@ -153,7 +153,7 @@ def _threshold(row: GateRow) -> str:
 
 
 def _allowed(gate: Gate) -> str:
-    """Return words on the loss that is accepted, such as " beyond the margin of 1 point", "" if none is."""
+    """Return words on the accepted loss: " beyond the margin of …", " beyond what is allowed" (if not A − B), or ""."""
     rows = [row for row in gate.rows if row.decides]
     if {row.quantity for row in rows} != {"A − B"}:
         return " beyond what is allowed"
@@ -240,7 +240,7 @@ def _right(row: GateRow) -> str:
 
 
 def _is_listed(row: GateRow) -> bool:
-    """Return True for a question that failed, or that is not judged and has fewer right answers."""
+    """Return True for a question that failed, or is not judged with fewer right answers or an unknown number."""
     return row.passed is False or (row.passed is None and (row.estimate is None or row.estimate < 0))
 
 
@@ -249,7 +249,7 @@ def _adjusted(gate: Gate, row: GateRow) -> str:
 
 
 def junit(gate: Gate) -> str:
-    """Return a gate's result as JUnit XML: a test case per deciding row, and one for the whole gate."""
+    """Return a gate's result as JUnit XML: a case for the gate, each deciding row, and (skipped) each row left out."""
     rows = [row for row in gate.rows if row.decides]
     cases = [_case("gate", gate.outcome == "fail", gate.outcome == CANNOT, gate.sentence)]
     for row in rows:

@@ -160,7 +160,7 @@ class Gate(Document):
 
     @property
     def failing(self) -> tuple[GateRow, ...]:
-        """Rows of the gate in which a loss against the baseline is shown."""
+        """Rows of the gate that decide and fail, as a loss is shown."""
         return tuple(row for row in self.rows if row.decides and row.passed is False)
 
     @property
@@ -186,7 +186,7 @@ class Gate(Document):
         return str(rendered("markdown", self))
 
     def to_junit(self) -> str:
-        """Return JUnit XML with one test case for each row that decides."""
+        """Return JUnit XML with a test case for the gate, each row that decides, and each row left out."""
         return str(rendered("junit", self))
 
 

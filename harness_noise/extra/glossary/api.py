@@ -128,7 +128,7 @@ def _unknown(term: str) -> str:
 
 
 def _sentences_on_runs(term: Term, runs: Sequence[Any], choices: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return (row's name, sentence with the term's number) for two runs' difference, or the runs' means."""
+    """Return (row's name, sentence with the number) for two runs' difference if it has any, else for every mean."""
     from ...api.runs import analyze, compare
 
     told = _sentences_on_rows(term, asked_for(compare(*runs, **choices).comparisons)) if len(runs) == 2 else []

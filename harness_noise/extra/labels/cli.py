@@ -89,7 +89,7 @@ _LABELS = ("labels", "labels_scorer", "label_range", "labels_at_random")
 
 
 def _check_given(others: tuple[str, ...], *, planned: bool) -> None:
-    """Refuse drawing options together with --plan, and planning options without --plan.
+    """Refuse typed options among `others`: drawing options with --plan, planning or label options without it.
 
     Raises:
         InputError: names the first.

@@ -80,7 +80,7 @@ class CorrectedColumns(Correction):
         return np.concatenate([self.judge, self.label])
 
     def within_range(self) -> tuple[IntArray, FloatArray]:
-        """Return (m,) row numbers of labelled questions, and their (m,) labels."""
+        """Return (m,) rows of labelled questions and their (m,) labels, which must lie within the range."""
         rows = np.flatnonzero(self.n_labels)
         return rows, self.label[rows]
 
@@ -143,7 +143,7 @@ def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
 
 
 def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> float:
-    """Return the degrees of freedom of the labelled errors: clusters less one per task and per slope.
+    """Return df of the labelled errors: clusters less one per task and per slope, as CR2 counts them, at least 1.
 
     Of the labels alone (not `slopes`) no slope is fitted.
     """
@@ -176,7 +176,7 @@ def alone_variance(of: CorrectedColumns, plan: Design) -> float:
 
 
 def r_squared(of: CorrectedColumns) -> float:
-    """Return the share R² of the labels' variance that the judge's scores predict. NaN if nothing varies.
+    """Return the share R² of the labels' variance that the judge predicts. NaN if nothing varies or it is unused.
 
     NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
     """

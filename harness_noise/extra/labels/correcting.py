@@ -100,7 +100,7 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 
 def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with one scorer's scores as human labels of the others. Refuse one that is not of several.
+    """Return the run with one scorer's scores, or score edits, as human labels of the others. Refuse a lone scorer.
 
     Raises:
         InputError: no such scorer, none beside it, or labels that cannot be used.
@@ -132,7 +132,7 @@ def _value_name(part: Scores) -> str:
 
 
 def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
-    """Return the human scorer's scores of the same task and value as the judge's `part`, or None."""
+    """Return the human scorer's scores of the task and value of the judge's `part`, best of its metric, or None."""
     there = [scores for scores in people if scores.task == part.task]
     own, values = _value_name(part), {_value_name(scores) for scores in there}
     if own in values or not (values == {""} or (own == "" and len(values) == 1)):

@@ -132,7 +132,7 @@ class _Joint:
         return np.asarray((np.mean(means, axis=0) - bounds[0]) / (bounds[1] - bounds[0])).clip(0, 1)
 
     def texts(self, drawn: IntArray, notes: list[Note]) -> list[dict[int, QuestionText]]:
-        """Read for each run {question: text, target, answers} of the drawn questions, from its log."""
+        """Return for each run {question: text, target, answers} of drawn questions, from its log. Add to `notes`."""
         out = []
         for part, rows in zip(self.parts, self.rows, strict=True):
             texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)

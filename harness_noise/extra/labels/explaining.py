@@ -57,7 +57,7 @@ def size(row: Estimate | Difference) -> str:
 
 
 def remark(row: Estimate | Difference) -> str:
-    """Return "corrected by human labels", followed by the judge's own value and its bias."""
+    """Return "corrected by human labels" or "of human labels alone", then the judge's own value and its bias."""
     alone = "few_labelled_failures" in row.diagnostics
     return f"{'of' if alone else 'corrected by'} human labels{' alone' if alone else ''}; {judge_words(row)}"
 

@@ -138,7 +138,7 @@ def _ambiguous_repeat(file: LabelFile, label: Label, number: int, task: Labelled
 
 
 def _all_named(tasks: Sequence[LabelledTask]) -> bool:
-    """Return True if every repeat in the file is a name of a repeat of its run."""
+    """Return True if every repeat in the file is a name of a repeat of its run. False if the file has no repeat."""
     each = [(task.named(), task.known, [x for x in task.labels if x.repeat is not None]) for task in tasks]
     places = [
         (names.get(_plain_name(label.repeat or "")), known.get(label))
@@ -149,7 +149,7 @@ def _all_named(tasks: Sequence[LabelledTask]) -> bool:
 
 
 def _repeat_number(label: Label) -> int | None:
-    """Return a label's repeat as an integer, None if it has none."""
+    """Return a label's repeat as an integer, None if it has none or is not a whole number."""
     text = "" if label.repeat is None else _plain_name(label.repeat)
     return int(text) if text.isdecimal() else None
 

@@ -121,6 +121,6 @@ class LabelSample(Document):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the file to label."""
+        """The columns of the file to label, without the model and the score if it is blind."""
         names = tuple(LabelRow.__dataclass_fields__)
         return names[:-2] if self.blind else names

@@ -95,7 +95,7 @@ def too_few_to_correct(label: FloatArray, clusters: IntArray, bounds: tuple[floa
 def _predicted(
     judge: FloatArray, label: FloatArray, seen: FloatArray, part: Part, plan: Design
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return (n,) cross-fitted predictions of labels from judge's scores, (m,) errors, number of slopes."""
+    """Return (n,) cross-fitted predictions of labels by the judge, (m,) errors, number of slopes (0: no prediction)."""
     Z = features(judge[:, None], plan.n_clusters)
     if plan.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
         return np.zeros(len(judge)), label, 0

@@ -25,7 +25,7 @@ _ALIKE = 1e-7
 
 
 def connected(points: FloatArray) -> BoolArray:
-    """Return (M,) True for models linked by wins both ways, also without any one cluster [Ford].
+    """Return (M,) True for the largest set of models linked by wins both ways, also without any one cluster [Ford].
 
     Args:
         points: (G, M, M) points that i took from j, by cluster.

@@ -82,7 +82,7 @@ def _works(register: Register[Any], *names: str) -> tuple[str, ...]:
 
 
 def _cited(works: Sequence[str]) -> str:
-    """Return citations in brackets, to end a paper's sentence: " (Bell & McCaffrey 2002)"."""
+    """Return citations in brackets, to end a paper's sentence: " (Bell & McCaffrey 2002)", "" without works."""
     names = [WORKS[key].partition("),")[0].replace("(", "") for key in works]
     return f" ({'; '.join(names)})" if names else ""
 
@@ -162,7 +162,7 @@ def _errors(se: str, rows: Rows) -> Iterator[Sentence]:
 
 
 def _repeats(row: Estimate | Difference) -> tuple[int, int]:
-    """Return the fewest and most answers per question of a mean. For a difference, A's and B's most."""
+    """Return (fewest, most) answers per question of a mean, (1, 1) if copies. Of a difference: A's and B's most."""
     if isinstance(row, Difference):
         return row.repeats_a, row.repeats_a if fmt.of_published(row) else row.repeats_b
     alike = "identical_repeats" in row.diagnostics  # one answer, repeated without a change

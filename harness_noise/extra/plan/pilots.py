@@ -77,7 +77,7 @@ def doubled(noise: Noise) -> Noise:
 
 
 def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Settings) -> dict[str, tuple[int, float]]:
-    """Return {task: (questions, part of the mean's variance from answers)}. Refuse if it is not known.
+    """Return {task: (questions, its prediction variance in the mean, one answer each, runs summed)}. Refuse unknown.
 
     At one answer to each question, of both runs where there are two.
 

@@ -83,7 +83,7 @@ def _answers(plan: Plan, digits: int) -> Section:
 
 
 def _pilot_sentence(plan: Plan) -> list[str]:
-    """Return a sentence on the design with the pilot's K, if the plan has another K."""
+    """Return [sentence on the design with the pilot's K] if the plan has another K, else []."""
     rows = [row for row in plan.answers if row.repeats == plan.pilot_repeats != plan.repeats]
     if not rows:
         return []
@@ -97,7 +97,7 @@ def _pilot_sentence(plan: Plan) -> list[str]:
 
 
 def _each(repeats: int) -> str:
-    """Return words such as "5 answers to each"."""
+    """Return "one answer to each", or words such as "5 answers to each"."""
     return "one answer to each" if repeats == 1 else f"{repeats} answers to each"
 
 

@@ -37,7 +37,7 @@ class PlanAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TaskRepeats:
-    """The way often to ask each question of one task."""
+    """The number of answers to each question of one task, as the best spread has it."""
 
     task: str
     n_questions: int

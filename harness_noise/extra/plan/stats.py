@@ -48,7 +48,7 @@ class Spending:
 
 
 def spending(v: Variances, judge: float, costs: tuple[float, float, float], repeats: int, k_max: int) -> Spending:
-    """Return the drop in variance from 1% more money, spent on questions, on answers or on judge calls.
+    """Return the drops in variance by 1% more cost for questions, answers or judge calls, and the best K and calls.
 
     Var ∝ (ω² + Σσ²_m/K + Σσ²_j/(K·J)) (c_q + M·K·(c_a + J·c_j)) for M runs, with σ² = σ²_m + σ²_j of one answer that
     is graded once.

@@ -56,7 +56,7 @@ def full_means(
 def full_differences(
     pairs: Sequence[tuple[Run, Run]], references: Sequence[Run], settings: Settings
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Estimate A − B over whole benchmarks, where A answered a random subset only. Return rows and notes."""
+    """Estimate A − B over whole benchmarks. Return rows and notes. Refuse an A that answered no random subset."""
     return _estimates(pairs, references, settings, refuse=True)
 
 
@@ -367,7 +367,7 @@ def stratum_of(
 
 
 def chances_within(part: Scores, other: Scores) -> Scores:
-    """Return the scores with drawing probabilities relative to `other`'s questions, a superset of theirs."""
+    """Return the scores with drawing chances relative to `other`'s questions. Unchanged if these do not cover them."""
     mine, theirs = part.chances or {}, other.chances or {}
     inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
     if not inside or len(inside) < len(mine) or max(inside.values()) > 1 + 1e-9:

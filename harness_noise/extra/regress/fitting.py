@@ -150,7 +150,7 @@ def _explained(
 
 
 def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
-    """Return the indexes of category columns with too few varying questions for a standard error.
+    """Return the indexes of columns of two values (categories) with too few varying questions for a standard error.
 
     Four right answers of four say nothing of their spread, and a standard error made of them is far too small; so the
     residuals count, and not the questions.

@@ -76,7 +76,7 @@ class Sliced:
 
 
 def _withheld(row: Any, **fields: Any) -> Any:
-    """Return a row of a difference of the scoring, with these fields replaced."""
+    """Return the row marked as scored differently, with these fields replaced."""
     return replace(row, diagnostics=tuple(sorted({*row.diagnostics, SCORED})), **fields)
 
 

@@ -129,7 +129,7 @@ def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatAr
 
 
 def pooled_unit(by_slice: Joint) -> float:
-    """Return the variance of one question with its clustering: slice size × variance, averaged over slices."""
+    """Return the variance of one question with its clustering: slice size × variance, averaged over slices, else 0."""
     keep = by_slice.identified
     n = by_slice.sizes[keep]
     V = np.einsum("gs,gs->s", by_slice.scores[:, keep], by_slice.scores[:, keep])
@@ -148,7 +148,7 @@ class Shrunken:
 
 
 def shrink(means: FloatArray, variances: FloatArray, level: float) -> Shrunken | None:
-    """Return empirical Bayes means and intervals of slices, shrunk to their mean [Morris]. None if fewer than 4.
+    """Return empirical Bayes means and intervals of slices, shrunk to their mean [Morris]. None if < 4, or variance 0.
 
     τ² by Morris' weighted moments [Morris, §5], shrinkage
     B_s = (S − 3)/(S − 1) V_s/(V_s + τ²), and intervals that know that μ and τ² are estimates.

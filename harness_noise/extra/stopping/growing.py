@@ -66,7 +66,7 @@ def observe(
     *,
     references: Sequence[Run] = (),
 ) -> Observed:
-    """Return A − B at a look from A's answers so far and all of B's and references'. Refuse unequal chances.
+    """Return A − B at a look, with A's mean predicted for all of B's questions if possible. Refuse fixed or unpaired.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
 
@@ -110,7 +110,7 @@ def observe(
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """Return the interim look with A's mean predicted for all of B's questions by regression on B and references.
+    """Return the look with A's mean predicted for all of B's questions by regression, or `plain` if that is no gain.
 
     `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
     has taken away already, no regression takes away again.
@@ -204,7 +204,7 @@ def _next_look(
 
 
 def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
-    """Return the comparison with estimate, interval, p and verdict of every row corrected for the interim looks.
+    """Return the comparison with every row corrected for the interim looks. Rows without looks are left out, noted.
 
     The plain interval and p hold for a run without earlier looks; whatever reads a row (headline, verdict,
     sentence) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
@@ -272,7 +272,7 @@ def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores]
 
 
 def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
-    """Return the number of questions A and B have answered. Refuse an A with fewer than at the last interim look.
+    """Return (number of B's questions that A answered, all that B answered). Refuse fewer than at the last look.
 
     Fewer of A than at the last look are refused.
     """
@@ -305,7 +305,7 @@ def _answered(part_a: Scores, part_b: Scores) -> int:
 
 
 def _read_looks(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
-    """Read earlier looks of a file: {(task, metric, scorer): (looks, last look)}, {} without. Refuse a broken one."""
+    """Read looks of a file: {(task, metric, scorer): (looks, last look)}, {} without. Refuse broken or other ones."""
     if not memory.exists():
         return {}
     with content_of(memory, "the looks at a run") as content:

@@ -186,7 +186,7 @@ def _se_if_constant(of: Differences) -> float | None:
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
-    """Return an interim look's estimate of a mean over the questions answered so far."""
+    """Return an interim look's estimate of a mean over the questions answered so far. Refuse fixed or unpaired."""
     _check(settings)
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)

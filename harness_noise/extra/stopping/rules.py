@@ -587,7 +587,7 @@ class Look:
         )
 
     def alpha_spent(self) -> float:
-        """Return the part of the two-sided error rate that the looks (checks) so far have spent."""
+        """Return the part of the two-sided error rate that looks so far have spent: all if "anytime", 0 for "se"."""
         if self.rule.se is not None or not self.taken.fractions:
             return 0.0
         if self.rule.looks == "anytime":

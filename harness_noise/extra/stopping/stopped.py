@@ -90,7 +90,7 @@ def _as_seen(part: Scores) -> Scores:
 
 
 def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDecision:
-    """Return the row corrected for interim looks, if the run was stopped for this difference. Else only marked.
+    """Return the row corrected for interim looks, if the run was stopped for this difference. Else the row unchanged.
 
     Estimate, interval, p and verdict are then those of the stage-wise analysis, and the fixed-n figures stand in
     `unadjusted`. Any other row stays as it is, with `stopped_early` where a run stopped.

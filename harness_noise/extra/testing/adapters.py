@@ -241,7 +241,7 @@ class _Checked:
     def promises(
         self, expected: Mapping[tuple[str, ...], Sequence[float | None]], models: Sequence[str] | None
     ) -> Iterator[str]:
-        """Yield a text for each broken promise found by the checks that know nothing of the file's content."""
+        """Yield a text for each broken promise, by all checks but those of `options` and `cases`."""
         yield from self.sniffing()
         yield from self.names(models)
         yield from self.scores(expected)
@@ -449,7 +449,7 @@ class _Checked:
                 yield f"{_said(options)}: the refusal does not say what is not there: {outcome}"
 
     def read_or_refused(self, **options: Any) -> list[Run] | InputError:
-        """Read with these options. Return the InputError instead of raising it, if it has a text."""
+        """Read with these options. Return an InputError instead of raising it. AssertionError if it has no text."""
         try:
             return self.read(**options)
         except InputError as error:
@@ -547,7 +547,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _of_each_kind(place: Path) -> list[Path]:
-    """Return the first file of each file-name ending in a folder."""
+    """Return the first file of each file-name ending in a folder, or the file itself."""
     return list({path.suffix: path for path in reversed(_files(place))}.values())
 
 

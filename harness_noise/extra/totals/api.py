@@ -295,7 +295,7 @@ def _figures(
 
 
 def _by_model(runs: Sequence[Run], level: float) -> Iterator[tuple[Total, list[RunMean], Note | None]]:
-    """Yield (total, each run's mean, note) for each model and metric, runs or repeats being the sample."""
+    """Yield (total, run means, note or None) per model and metric with two runs, or with repeats of its only run."""
     models: dict[str, list[Run]] = {}
     for run in runs:
         models.setdefault(run.model, []).append(run)
@@ -325,7 +325,7 @@ def _repeats(part: Scores) -> tuple[list[str], FloatArray]:
 
 
 def _several(runs: Sequence[Run], parts: Sequence[Scores]) -> tuple[list[str], FloatArray]:
-    """Return the runs' names and the (n, R) question means of several runs on their common questions."""
+    """Return runs' names and (n, R) question means on their common questions. Empty if a run lacks the scores."""
     if len(parts) < len(runs):
         return [], np.zeros((0, 0))
     places = [{key: i for i, key in enumerate(part.questions.keys)} for part in parts]
@@ -383,7 +383,7 @@ def _sides(
 
 
 def _checked(a: TotalsOf, b: TotalsOf, least_a: int) -> tuple[stats.SpreadOfTotals, stats.SpreadOfTotals]:
-    """Return the mean and SD of two sets of totals. Refuse sets that cannot be compared."""
+    """Return mean and SD of two sets of totals. Refuse other numbers of questions, and fewer runs than needed."""
     if a.n is not None and b.n is not None and a.n != b.n:
         raise InputError(f"{a.model} was asked {a.n:,} questions and {b.model} {b.n:,}: these are not the same ones")
     first, second = stats.spread(a.scores), stats.spread(b.scores)
@@ -457,7 +457,7 @@ def _gate_row(a: TotalsOf, b: TotalsOf | None, floor: float | None, margin: floa
 def _with_power(
     rows: Sequence[GateRow], widths: Sequence[float], rule: Rule, margin: float, alpha: float
 ) -> list[GateRow]:
-    """Return the rows with the loss that the gate would detect with 80% power. None if the metric is narrower."""
+    """Return the rows with the loss that the rule regression detects with 80% power, None if it exceeds the range."""
     judged = sum(row.p_value is not None for row in rows)
     if rule != "regression" or not judged:
         return [*rows]

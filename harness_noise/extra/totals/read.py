@@ -43,7 +43,7 @@ class TotalsOf(NamedTuple):
 
 
 def are_answers(source: Any) -> bool:
-    """Return True if a source holds answers to questions, False if it is a table of total scores."""
+    """Return True if a source holds answers to questions, False for a table of total scores or a missing path."""
     if is_path(source):
         path = resolve_path(source)
         if Path(path.name.removesuffix(".gz")).suffix not in _TABLES or not path.is_file():

@@ -70,7 +70,7 @@ def _text_keys(questions: Questions) -> Sequence[str] | None:
 
 
 def _texts_in_other_tasks(parts: Sequence[OnQuestions]) -> list[str | None] | None:
-    """Return for each question its text if another task has it too, else None. One None if no text is shared."""
+    """Return for each question its text if another task has it too, else None. No list but None if none is shared."""
     words = [_text_keys(part.questions) for part in parts]
     seen: set[str] = set()
     twice: set[str] = set()

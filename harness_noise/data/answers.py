@@ -86,7 +86,7 @@ class MetricAnswers:
     """Answers that repeat another one and are left out."""
 
     def append(self, question: str, value: float) -> None:
-        """Add one answer to this metric: its question's name and its score."""
+        """Add an answer's question name and score. The caller appends to the columns that it uses besides."""
         self.places.append(self.keys.setdefault(question, len(self.keys)))
         self.values.append(value)
 
@@ -150,7 +150,7 @@ class MetricAnswers:
         return _line_words(self.lines[number] if len(self.lines) else 0)
 
     def _grid(self, where: object) -> tuple[IntArray, tuple[str, ...] | None]:
-        """Return (n, K) the index number of each answer, −1 for none, and the repeats' (K,) names or None.
+        """Return (n, K) numbers of the answers (−1: none), (K,) names of repeats or None. Drop duplicates from self.
 
         With it come the (K,) names of the repeats, None if questions share none.
 
@@ -224,13 +224,13 @@ class MetricAnswers:
         )
 
     def _gradings(self, texts: HashArray | None, values: FloatArray) -> Gradings | None:
-        """Return the (n, K) hashes of graded texts. None if every question's answers all have the same score."""
+        """Return (n, K) hashes of graded texts. None without texts, or if no question has two different scores."""
         if texts is None or not (np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any():
             return None
         return Gradings(np.where(np.isnan(values), np.uint64(0), texts))
 
     def _usage(self, names: Sequence[str], numbers: IntArray) -> dict[str, Usage]:
-        """Return the (n, K) table of each measure (cost, tokens, …), NaN where it was not logged."""
+        """Return {measure: `Usage`}: (n, K) values, NaN where it was not logged, and counts of the reasons."""
         out = {}
         for name in names:
             logged = [usage.get(name, "not_logged") for usage in self.usage]
@@ -513,7 +513,7 @@ class Answers:
         self._fields.setdefault((task, metric, scorer), {}).update(fields)
 
     def scores(self) -> tuple[Scores, ...]:
-        """Return one `Scores` table per task, metric and scorer that has any score, in order of arrival.
+        """Return one `Scores` per task, metric and scorer. Left out: a metric without any score in a task with some.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
@@ -545,7 +545,7 @@ class Answers:
         return tuple(out)
 
     def _unmeasured(self) -> set[tuple[str, str, str]]:
-        """Return the metrics without any score, in tasks whose answers other metrics do score."""
+        """Return the metrics without any score or cause of its lack, in tasks whose answers other metrics do score."""
         scored = {what for what, answers in self._metrics.items() if any(value == value for value in answers.values)}
         tasks = {what[0] for what in scored}
         return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored

@@ -53,7 +53,7 @@ class FileSpec:
 
     @property
     def is_template(self) -> bool:
-        """True if the SPEC is a template, not a field or path. Templates from files are shown and never run."""
+        """True if the SPEC is a template or too long to be a field. Those from files are shown and never run."""
         return len(self.text) > _LONGEST_SPEC or any(mark in self.text for mark in ("{{", "{%", "{#"))
 
     def for_task(self, *names: str) -> FileSpec | None:
@@ -226,7 +226,7 @@ def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, i
 def clusters_of_file(
     task: str, labels: Sequence[str | None], notes: list[Note], natural: Callable[[], str | None] = lambda: None
 ) -> tuple[str, ...] | None:
-    """Return the cluster labels in a run's own file if all questions have one, else None. Adds a note to `notes`.
+    """Return the cluster labels in a run's own file if all questions have one, else None. May add to `notes`.
 
     What a user names has to be there. What a run carries in part is left out with a note, as no run is lost by it.
 
@@ -301,7 +301,7 @@ class OuterFields:
                     break
 
     def found(self) -> dict[str, dict[str, str]]:
-        """Return the fields with one value for all of a cluster: {field: {cluster label: value}}.
+        """Return {field: {cluster label: value}} of fields that group whole clusters. {} if most clusters are single.
 
         Where most clusters hold one question, every property of a question would be such a field: there are none.
         """

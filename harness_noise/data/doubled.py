@@ -18,7 +18,7 @@ DOUBLED = "doubled_questions"
 
 
 def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
-    """Return groups of rows (two or more each) that are equal in all these columns of hashes.
+    """Return groups of two or more rows equal in all these columns of known hashes. () if a column is None.
 
     Args:
         *columns: (n,) hashes of parts of the input, "" for one that is not known.
@@ -37,7 +37,7 @@ def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
 
 
 def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return (n,) cluster labels with questions of equal input merged into one cluster. None if none change.
+    """Return (n,) cluster labels with questions of equal input in one cluster. None if none change or are crossed.
 
     Crossed clusters are left alone.
     """
@@ -75,7 +75,7 @@ def _doubles_matter(questions: Questions) -> bool:
 
 
 def mark_doubled(run: Run) -> Run:
-    """Return the run with code `doubled_questions` on scores in which equal questions are in different clusters."""
+    """Return the run with code `doubled_questions` on scores with enough equal questions in different clusters."""
 
     def coded(part: Scores) -> Scores:
         if DOUBLED in part.diagnostics or not part.questions.doubles or not _doubles_matter(part.questions):

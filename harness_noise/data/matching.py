@@ -63,7 +63,7 @@ def _share(n: int) -> str:
 
 
 def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
-    """Match two runs' questions by id only, as one run has no texts to check them against.
+    """Match questions by id, as a run has no texts to check. Without equal ids: one's keys may be the other's texts.
 
     Its keys may be the texts of the other's questions.
     """
@@ -83,7 +83,7 @@ def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
 
 
 def _verified_pairs(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:
-    """Match by equal id and equal text, or by text alone if that matches more questions."""
+    """Match by id and text, or by text if that finds more, or by id if ids are names and few texts agree."""
     assert a.inputs is not None
     assert b.inputs is not None
     same = _equal(a.inputs, b.inputs, rows)
@@ -242,7 +242,7 @@ def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> F
 
 
 def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
-    """Return (n,) cluster labels of united questions, each from the first run that has one. None if no run has.
+    """Return (n,) labels of united questions from the first run with one, None if none. Later ones that overlap join.
 
     None: no run knows.
     """

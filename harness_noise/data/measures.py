@@ -192,7 +192,7 @@ def _at_path(name: str, answer: Mapping[str, Any]) -> Any:
 
 
 def numeric_fields(answer: Mapping[str, Any]) -> list[str]:
-    """Return the names of an answer's fields that hold a number. Truth values do not count."""
+    """Return the names of an answer's fields that hold a number, also as text. Truth values do not count."""
     return [name for name, value in answer.items() if not isinstance(value, bool) and _number(value) is not None]
 
 

@@ -114,7 +114,7 @@ def native_mean(part: Scores) -> float | None:
 
 
 def is_reproduced(part: Scores) -> bool:
-    """Return True if the harness's own mean follows from the scores, or if the harness reports no mean."""
+    """Return True if the harness's own mean follows from the scores, or there is no such mean or no score."""
     ours = None if part.native is None else native_mean(part)
     return ours is None or part.native is None or reproduces(ours, part.native)
 
@@ -139,7 +139,7 @@ def means_as_text(part: Scores, *means: float | None) -> str:
 
 
 def check_native(run: Run) -> Run:
-    """Return the run with `mean_mismatch` on scores whose mean is not the harness's own, and with a note.
+    """Return the run with `mean_mismatch` and a note where means differ from the harness's, and `doubled_questions`.
 
     `doubled_questions` is put on the scores that need it, too.
 

@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 def number_of(value: Any, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Convert a raw score to a float. None becomes NaN (no score), and what is not a number becomes None.
+    """Convert a raw score (a text by `words`) to a float. None becomes NaN (no score), and what is no number None.
 
     Args:
         value: as a harness, a file or a scorer has it. A scalar of numpy or torch is its number.

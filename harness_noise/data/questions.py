@@ -237,7 +237,7 @@ def excerpt(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return a hash of a question's text. White space at line ends and Unicode form make no difference."""
+    """Return a hash of a question's text. White space around its lines and Unicode form make no difference."""
     if not text.isascii():
         import unicodedata
 

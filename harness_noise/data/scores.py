@@ -253,7 +253,7 @@ class Scores(OnQuestions):
         return holes if self.n_missing > self.n_zero else np.zeros_like(holes)
 
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """Return {field: value} of all per-answer arrays (scores, usage, …), each passed through `change`.
+        """Return {field: value} of per-answer arrays, each passed through `change`. `gradings` and `answers` get None.
 
         `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
         `gradings` and `answers` are left out.
@@ -279,7 +279,7 @@ class Scores(OnQuestions):
         return found | {"n_missing": n_missing, "n_zero": 0, "missing": {}}
 
     def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
-        """Return the scores of the questions in these rows. Factors are dropped, all else is kept.
+        """Return the scores of the questions in these rows. Factors, causes and the questions' fields are dropped.
 
         `questions` are the same ones as another run names them. Of their answers those are missing that were asked for.
         """

@@ -121,7 +121,7 @@ PERCENT = Scale(100.0, "%", " points")
 
 
 def scale_of(row: Any) -> Scale:
-    """Return the scale to print a row's numbers in: percent for 0/1 scores, else the metric's own."""
+    """Return the scale to print a row in: percent for 0/1 scores (unknown: by metric's name), else the metric's own."""
     known, unit = getattr(row, "_zero_one", None), getattr(row, "unit", None)
     if known is None:
         means = [x for name in ("mean", "mean_a", "mean_b") if (x := getattr(row, name, None)) is not None]

@@ -32,7 +32,7 @@ _OURS = re.compile(re.escape(PREFIX) + r"[0-9a-f]{12}\.tmp")
 
 @contextmanager
 def replacing_path(path: str | Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
-    """Yield a temporary path next to `path`. If the block ends without error, it replaces `path` atomically.
+    """Yield a temporary path (a device or pipe: itself). It replaces `path` atomically if the block has no error.
 
     The folder is made if need be. A link is followed, so that it stays a link. The file keeps the
     permissions, and where that is allowed the owner, of the one it replaces. A file that already holds
@@ -172,7 +172,7 @@ def _version(path: Path) -> tuple[int, int, int] | None:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Hold a lock on `folder` within the block, after waiting for other processes that write several files into it.
+    """Within the block, hold a lock on `folder` (made if need be, unlocked if unsupported). Waits for other holders.
 
     Raises:
         InputError: the folder cannot be made.

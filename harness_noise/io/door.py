@@ -52,7 +52,7 @@ _place: ContextVar[Place | None] = ContextVar("harness_noise_place", default=Non
 
 @contextmanager
 def inside(path: object, *, follow: bool = False) -> Iterator[Place]:
-    """Limit reading within the block to `path`: links that lead out of it are skipped, unless `follow`.
+    """Within the block, read in `path` (a file: its folder) only, unless `follow`. No effect for a URL or if nested.
 
     Args:
         path: a folder; or a file, beside which what belongs to it may lie.
@@ -116,7 +116,7 @@ def is_inside(path: Path) -> bool:
 
 
 def is_there_itself(link: Path) -> bool:
-    """Return True if a link leads to a file inside the named folder, so that it would be read twice."""
+    """Return True if a link leads to a file in the named folder, not hidden, so that it would be read twice."""
     place, real = _place.get(), os.path.realpath(link)
     for root in () if place is None else place.roots:
         if _within(real, root):

@@ -23,7 +23,7 @@ _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
 
 
 def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool = False) -> list[Run]:
-    """Return the runs among runs and errors. Errors become notes on the runs, or are raised if nothing was read.
+    """Return the runs. Errors become notes on them, or are raised: if `strict`, final, alone, or none can be read.
 
     A file that cannot be used (cut, not fetched, of another format) becomes a note of all runs, which says why, and
     whether older files next to it are used instead.
@@ -70,7 +70,7 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
-    """Join the runs that were read at one place by model: one run with all tasks. Newer results replace older.
+    """Join runs of one place by model, newer results of a task in place of older. Those of unclear order stay apart.
 
     Of a task that one harness wrote twice into one folder the newest with its answers counts, and a note says which
     do not. Where that cannot be told (files without a date), where one name stands for two sets of questions (a task
@@ -240,7 +240,7 @@ def _common(paths: Sequence[str], place: object) -> str:
 
 
 def select(run: Run, options: ReadOptions) -> Run:
-    """Return the run reduced to the tasks, metrics and scorers that the options name (globs). Error if none."""
+    """Return the run's wanted tasks, metrics and scorers (globs), with notes on lacking ones. Refuse if all lack."""
     run = replace(run, scores=tuple(_renamed(part, options.metrics) for part in run.scores))
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
@@ -282,7 +282,7 @@ def _lacking(n: int) -> str:
 
 
 def with_causes(run: Run, missing: str) -> Run:
-    """Return the run with a note per task that counts the missing answers by cause."""
+    """Return the run with notes that count missing answers by cause, and name causes in `missing` without effect."""
     notes: list[Note] = []
     for part in run.scores:
         explained = sum(part.missing.values())

@@ -92,7 +92,7 @@ def price_of(model: str, prices: Sequence[str]) -> Price | None:
 
 
 def measured(run: Run, options: ReadOptions) -> Run:
-    """Return the run with a row per measure (cost, tokens, pass@k, …) in place of its scores. Refuse lacking ones.
+    """Return the run with rows of `options.measures` for its scores. Unchanged without. Refuse measures it lacks.
 
     Raises:
         NotThereError: its answers have nothing of a measure; lists what they have.
@@ -265,7 +265,7 @@ def _row_of_questions(part: Scores, kind: str, size: int, values: FloatArray) ->
 
 
 def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
-    """Return the scores with each answer's cost from the user's price, else from the log. Cost 0 is missing.
+    """Return the scores with answers' cost by the user's price, else as logged. Cost 0 is missing, but for price 0.
 
     A harness writes 0 for an answer from a cache, and for a model whose price it does not know.
     """

@@ -91,7 +91,7 @@ def is_path(value: object) -> bool:
 
 
 def resolve_path(place: PathInput) -> Path:
-    """Return a user's path as a `Path`, or a URL as a `upath.UPath`, which works alike. Refuse other values.
+    """Return a user's path as a `Path` (a signed URL downloaded, a pipe copied), a URL as `UPath`. Refuse others.
 
     Raises:
         InputError: not a path, or a URL of an unknown kind.

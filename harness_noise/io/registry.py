@@ -240,7 +240,7 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
 
 
 def asked_of(run: Run, options: ReadOptions) -> list[Run]:
-    """Return the run reduced to what the options ask for: questions, measures, groups, tasks, metrics.
+    """Return [run] reduced to the questions, measures, groups, tasks and metrics of the options. Refuse if none.
 
     Raises:
         NotThereError: it has none of them.
@@ -337,7 +337,7 @@ LEVELS = 5
 
 
 def _runs_below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
-    """Return the runs in a folder and its subfolders that an adapter recognises, sorted by name.
+    """Return the runs below a folder that an adapter recognises, by name. [] for one that reads in parts.
 
     An adapter that reads in parts walks its folders itself. A file is the first adapter's that recognises it, and in a
     folder that another one recognises no file is a score table.
@@ -368,7 +368,7 @@ def _may_be_listed(folder: Path) -> bool:
 
 
 def closed_folders(path: PathInput, owned: Collection[str] = ()) -> list[InputError]:
-    """Return an error for each subfolder without read permission, which adapters skip silently.
+    """Return an error for each folder at or below `path` without read permission. Those in `owned` ones are left out.
 
     Those in `owned` folders, of which there may be thousands, are left to the adapter that owns them.
     """

@@ -36,7 +36,7 @@ class Named:
 
 
 def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
-    """Return the runs of a user's source: a path, DataFrame or Run, read with these options. Refuse other objects.
+    """Return the runs of a user's source: a path, DataFrame or Run (read again if options need it). Refuse others.
 
     Raises:
         InputError: something that is no path, Run or table, or what reading raises.

@@ -40,7 +40,7 @@ def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weigh
 
 
 def chance_of(given: Chance | PathInput | Mapping[str, float] | None) -> Chance | None:
-    """Return the chance of guessing right: None, "auto", a number (also as text), or the rows of a file or mapping.
+    """Return the chance of guessing right: None, "auto", a number (also a text), or rows. Refuse a missing file.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.

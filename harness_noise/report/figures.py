@@ -166,7 +166,7 @@ ENDS = 20
 
 
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference) -> Picture | None:
-    """Draw each cluster's mean difference ± standard error, sorted. If too many, only both ends.
+    """Draw clusters' mean differences ± SE, sorted (many: both ends). None for one cluster or one question in each.
 
     The text says whether clusters differ by more than their questions do.
 

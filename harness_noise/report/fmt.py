@@ -29,7 +29,7 @@ THESE_QUESTIONS = (
 
 
 def digits_of(row: Any) -> int:
-    """Return the number of decimals for all numbers of a row, from its standard error or interval."""
+    """Return the number of decimals for all numbers of a row, from its standard error, else interval, else value."""
     se, low, high = (getattr(row, name, None) for name in ("se", "ci_low", "ci_high"))
     if not se and low is not None and high is not None:
         se = (high - low) / 4
@@ -322,7 +322,7 @@ def has_t(row: Difference) -> bool:
 
 
 def by_test(row: Difference) -> str:
-    """Return the name of the test behind the p-value, and of the interval's method if it is another."""
+    """Return the name of the test behind p, and of the interval's method if it is another. A dash without both."""
     test = row.test
     if row.p_value is None or not has_t(row):
         test = SIGN.name if row.p_sign is not None and row.interval != T.name else row.interval
@@ -347,7 +347,7 @@ def bias(row: Estimate | Difference, *, unit: bool = False) -> str:
 
 
 def pairing(row: Difference) -> str:
-    """Return the way two runs were compared: "paired", "unpaired", or with noise borrowed from other models."""
+    """Return the way two runs were compared: "paired", "unpaired", by borrowed noise, or to a published number."""
     if row.test == REFERENCE.name:
         return f"standard error borrowed from other models on {plain(row.task)}, no answer of either was seen"
     if questions := of_published(row):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def drawn(table: Analysis) -> list[str]:
-    """Return a paper's sentences on tasks of which only a random subset of questions was asked."""
+    """Return a paper's sentences on tasks with a random subset of questions, if the run did not stop early."""
     return [
         f"{fmt.plain(row.task)}: {row.n_asked:,} of {row.n_total:,} questions, drawn at random"
         f"{', uncertain ones more often' * bool(row.chances)}{seed_words(row.order_seed)}."

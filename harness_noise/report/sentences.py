@@ -145,7 +145,7 @@ def _estimate_sentence(row: Estimate) -> str:
 
 
 def gap_words(row: Estimate) -> str:
-    """Return a sentence with the largest difference that two runs of one model have by chance. "" if unknown."""
+    """Return a sentence with the gap that two runs of one model stay below by chance at `level`. "" if unknown."""
     if row.gap_of_runs is None:
         return ""
     name, gap = row.model or "the model", fmt.amount(row, row.gap_of_runs)
@@ -422,7 +422,7 @@ def asked_for(rows: Sequence[Row]) -> list[Row]:
 
 
 def shown_rows(table: Comparison) -> list[Difference]:
-    """Return the rows that a terminal shows: all if few, else groups and the smallest adjusted p-values.
+    """Return the rows that a terminal shows: all if few, else at most FEW groups and rows with a clear verdict.
 
     The rows of groups, which sum up the others, are always there.
     """

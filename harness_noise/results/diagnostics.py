@@ -661,12 +661,12 @@ _OWN = frozenset(DIAGNOSTICS)
 
 
 def listed() -> list[Diagnostic]:
-    """Return all warning codes with their explanations: the core's in fixed order, then others by name."""
+    """Return all diagnostics: the core's in their fixed order, then those that are registered, by code."""
     return [*_ALL, *sorted((DIAGNOSTICS[code] for code in DIAGNOSTICS.keys() - _OWN), key=lambda item: item.code)]
 
 
 def register(*items: Diagnostic) -> None:
-    """Add the warning codes of an extra to the table of known ones."""
+    """Add diagnostics, as an extra has them, to the table of all. A code that is there is replaced."""
     DIAGNOSTICS.update((item.code, item) for item in items)
 
 
@@ -680,7 +680,7 @@ UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_onl
 
 
 def meaning_of(code: str, clustered: bool | None = None, *, graded: bool = False) -> str:
-    """Return what a warning code means, as a sentence, "" for an unknown code.
+    """Return the meaning of a diagnostic code for a row, as a sentence, "" for an unknown code.
 
     Parameters
     ----------
@@ -700,7 +700,7 @@ def meaning_of(code: str, clustered: bool | None = None, *, graded: bool = False
 
 
 def explained(code: str, clustered: bool | None = None, *, labelled: bool = False, graded: bool = False) -> str:
-    """Return what a warning code means and what to do about it, as two sentences, "" for an unknown code.
+    """Return the meaning of a diagnostic code and advice, as two sentences, "" for an unknown code.
 
     Parameters
     ----------

@@ -349,7 +349,7 @@ def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float,
 
 
 def welch_p(x: FloatArray, y: FloatArray) -> float:
-    """Return the two-sided p-value of Welch's t test that two independent samples have equal means."""
+    """Return the two-sided p of Welch's t test that two samples' means are equal. Without variance 1 if so, else 0."""
     a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     gap = float(x.mean() - y.mean())
     if a + b <= ROUNDING**2:
@@ -378,7 +378,7 @@ class Skew:
 
 
 def skew_of(sums: FloatArray) -> Skew | None:
-    """Return one row's skewness statistics for a joint test over rows, from (G,) centred cluster sums, or None."""
+    """Return a row's skewness statistics for a joint test over rows, from (G,) centred cluster sums. None if all 0."""
     scale = float(np.abs(sums).max(initial=0.0))
     if scale <= SMALLEST:
         return None

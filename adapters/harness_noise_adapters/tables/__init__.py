@@ -78,7 +78,7 @@ class TableAdapter(ReadOnly):
     def arranged(
         self, place: Path, answers: Sequence[Run | InputError], options: ReadOptions
     ) -> list[Run | InputError]:
-        """Return the runs of a folder of tables, renamed by model and task from their paths if no row names them."""
+        """Return a folder's runs, with model (folder) and task (file) by their paths if no row and no user says so."""
         mine = [run for run in answers if isinstance(run, Run) and _is_named_by_file(run)]
         named_by_user = options.columns.keys() & {"model", "task", "models"}
         if len({run.path for run in mine}) < 2 or named_by_user or is_url(place):
@@ -101,10 +101,6 @@ class TableAdapter(ReadOnly):
 
     def read_columns(self, name: str, cells: Mapping[str, Sequence[Any]], options: ReadOptions) -> list[Run]:
         """Return one Run for each model of a table in memory, given as column name → cells.
-
-        `name` is what the table is called.
-
-        `name` is what the table is called.
 
         `name` is what the table is called.
         """

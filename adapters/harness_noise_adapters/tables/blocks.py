@@ -70,7 +70,7 @@ class Block:
         return list(self.cells or map(str, self.rows[row]))
 
     def picked(self, rows: Sequence[int], name: str) -> Sequence[Any]:
-        """Return the (m,) cells of one column, only for the m rows at these indices."""
+        """Return the (m,) cells of one column in the m rows at these indices, which must increase."""
         column = self.column(name)
         return column if len(rows) == len(self) else [column[i] for i in rows]
 

@@ -55,7 +55,7 @@ class Answered(MetricAnswers):
             self.records.setdefault(key, []).extend(records.get(keys[place], ()))
 
     def by_condition(self) -> int:
-        """Number repeats within each question and condition. Return the largest number of conditions of a question."""
+        """Name repeats by condition and number in it (None if no question has several). Return the most conditions."""
         answers = list(zip(self.places, self.repeats, strict=True))
         most, seen = max(Counter(place for place, _ in {*answers}).values(), default=0), Counter[Any]()
         for number, (place, condition) in enumerate(answers):

@@ -188,7 +188,7 @@ class TableColumns:
 
     @property
     def cause(self) -> str | None:
-        """Name of the repeat column if it names a prompt or seed shared by all questions, else an empty text."""
+        """Name of the repeat column if that is a word such as prompt or seed, which all questions share, else None."""
         name = self.names.get("repeat", "")
         return name if _CAUSE.search(name.lower()) else None
 

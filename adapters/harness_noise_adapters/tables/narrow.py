@@ -32,7 +32,7 @@ class Narrow:
         self._refusals: tuple[type[Exception], ...] = (ValueError, RecursionError)
 
     def learn(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Build a fast JSON decoder that knows the field names of these already decoded rows."""
+        """Build a fast decoder if these decoded rows have new names, no more than MOST_NAMES, and msgspec is there."""
         known = len(self.names)
         for row in rows:
             self.names.update(dict.fromkeys(row))

@@ -378,7 +378,7 @@ class Recognised:
 
     @property
     def strict(self) -> bool:
-        """True if the file's format has real numbers, as JSON does, so a number in quotes is no score."""
+        """True if a number in quotes is no score, as in JSON and Parquet. False for CSV and tables in memory."""
         return isinstance(self.path, Path) and suffix_of(self.path) not in (".csv", ".tsv")
 
     def blocks(self, names: Sequence[str] = ()) -> Iterator[Block]:

@@ -421,7 +421,7 @@ class FileReader:
         return [text or own for text in self.names["task"].of(codes)]
 
     def _add_lost(self) -> None:
-        """Add failed rows without any score as missing answers under all metrics of their model and task."""
+        """Add failed rows without a score as missing under each metric of their model and task, unless answered."""
         lost = Block([line for _, line, _ in self.lost], [row for row, _, _ in self.lost])
         causes = np.array([cause for *_, cause in self.lost])
         codes = self.codes(lost, np.ones(len(lost), dtype=bool))
@@ -548,7 +548,7 @@ class FileReader:
         return None
 
     def are_of(self, block: Block, key: Sequence[str]) -> BoolArray:
-        """Return (n,) True for rows that belong to this model, task, metric and scorer."""
+        """Return (n,) True for rows of this model, task, metric and scorer. An empty cell, or no column, fits any."""
         out = np.ones(len(block), dtype=bool)
         for name, wanted in zip(TOLD, key, strict=True):
             if (get := self.columns_of.get(name)) is not None:

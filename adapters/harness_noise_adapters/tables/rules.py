@@ -78,7 +78,7 @@ class Rule:
         return cls(path, None, get, lambda block: block.column(name), getter(""), metric, [], label)
 
     def covers(self, block: Block) -> BoolArray:
-        """Return (n,) True for rows from which this rule reads a score."""
+        """Return (n,) True for rows to which this rule applies, whether or not they have a score."""
         if self.applies is None:
             return np.ones(len(block), dtype=bool)
         return np.fromiter(map(self.applies, block.rows), bool, len(block))

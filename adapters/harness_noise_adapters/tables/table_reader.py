@@ -249,7 +249,7 @@ class TableReader(FileReader):
         return [float(number) for number in range(start, len(self.right))]
 
     def _count(self, n: int, line: int) -> None:
-        """Add a row's count of answers to the total, and raise an error if the total gets too large."""
+        """Add a row's number of answers to the total. Refuse too many, and factors or measures of counted answers."""
         self.n_counted += n
         if self.n_counted > MOST_COUNTED:
             raise InputError(
@@ -281,7 +281,7 @@ class TableReader(FileReader):
         return replace(part, values=self._counted(part.values), bounds=(0.0, 1.0), asked=None, repeat_names=None)
 
     def _counted(self, numbers: FloatArray) -> FloatArray:
-        """Turn counts of right answers into a (questions, answers) array of 0/1 scores, padded with NaN."""
+        """Return (n, K) zeros and ones in random order, padded with NaN, from (n, k) indices of stored counts."""
         there = ~np.isnan(numbers)
         rows = np.where(there, numbers, 0).astype(np.intp)
         right, n = (np.where(there, np.array(column)[rows], 0) for column in (self.right, self.of_how_many))

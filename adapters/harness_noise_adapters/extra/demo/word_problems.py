@@ -70,7 +70,7 @@ class Problem:
 
 @cache
 def problems(instances: int = 10) -> tuple[Problem, ...]:
-    """Return the demonstration's word problems, from fixed random seeds and so always the same."""
+    """Return the demonstration's word problems, `instances` of each template, always the same by fixed seeds."""
     out = []
     for template, text, solve in TEMPLATES:
         random = Random(f"harness-noise {template}")
@@ -101,7 +101,7 @@ class SimulatedModel:
         return float(1 / (1 + 2.718281828459045**-odds))
 
     def answer(self, problem: Problem, draw: int | str) -> str:
-        """Return the simulated model's text for a problem. Each value of `draw` gives a fresh random answer."""
+        """Return the model's text for a problem, right by its `probability`. The same `draw` gives the same text."""
         random = Random(f"{self.name} {problem.id} {draw}")
         right = random.random() < self.probability(problem)
         value = problem.answer if right else problem.answer + random.choice((-10, -2, -1, 1, 2, 10))

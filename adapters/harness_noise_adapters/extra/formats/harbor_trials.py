@@ -34,7 +34,7 @@ HIDDEN = re.compile("key|token|secret|password|auth|credential", re.IGNORECASE)
 
 
 def read_trial(path: Path) -> dict[str, Any]:
-    """Read one trial's result file into a dictionary of task, agent, model, rewards, error and costs."""
+    """Read a trial's file as a dict: question, task_name, source, system, key, rewards, lost (cause), costs, …."""
     data = document(path, DAMAGED, dict)
     info: Any = data.get("agent_info")
     rewards = field(data.get("verifier_result"), "rewards")

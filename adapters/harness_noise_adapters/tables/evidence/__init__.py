@@ -15,7 +15,7 @@ from ..blocks import Block
 from .deciding import find_scores
 from .neighbours import find_answers
 from .pooling import find_repeats
-from .questions import ask_for_question, chosen, find_cause, find_names, note_failed, unknown_ids
+from .questions import ask_for_question, find_cause, find_names, note_failed, store_chosen, unknown_ids
 from .table import TableFacts
 from .verdicts import AskError, RefuseError, Roles
 
@@ -31,7 +31,7 @@ def judge(
     factors: bool = False,
     within: bool = False,
 ) -> Roles:
-    """Decide by a table's first rows which column is question, score, model, …. Ask or refuse if unclear.
+    """Return the roles of a table's columns, by its first rows. Raise AskError or RefuseError if unclear.
 
     Args:
         rows: its first rows, at most `table.SEEN`.
@@ -47,7 +47,7 @@ def judge(
     """
     table = rows if isinstance(rows, TableFacts) else TableFacts.of(Block(range(len(rows)), rows))
     roles, said = Roles(), said or {}
-    chosen(table, roles, said)
+    store_chosen(table, roles, said)
     find_names(table, roles, off)
     find_answers(table, roles, said, off)
     find_scores(table, roles, said)

@@ -17,12 +17,12 @@ from .table import ColumnFacts, TableFacts
 from .verdicts import AskError, Choice, RefuseError, Roles
 from .wide import (
     ask_bare,
+    ask_of_crossed,
     families,
     has_parts,
     is_number_of_run,
     of_questions,
     possible_scores,
-    refuse_crossed,
     take_family,
 )
 
@@ -31,7 +31,7 @@ JOINT = "+"
 
 
 def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Decide which columns hold scores and which the question, and store it in `roles`. Ask or refuse if unclear.
+    """Store in `roles` which columns hold scores and the question. Raise AskError or RefuseError if unclear.
 
     Raises:
         AskError: two readings stand.
@@ -73,7 +73,7 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
 
 
 def _ask_of_ranking(roles: Roles) -> None:
-    """Raise a question to the user if models are listed in order of their scores: a ranking, so means."""
+    """Raise AskError if an object lists models under each key in order of their scores: a ranking, so means."""
     question, model, score = roles.question, roles.named.get("model"), roles.score[0]
     if question is None or question.last != "@key" or model is None:
         return
@@ -98,7 +98,7 @@ def _find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts
 
 
 def _take_counts(table: TableFacts, roles: Roles) -> bool:
-    """Store the columns `pass1` (share right) and `count` as score and count, and return True if both exist."""
+    """Store `pass1` (share right) and `count` as score and count. Return False if one is missing, or `score` exists."""
     share, count = table.called(["pass1"]), table.called(["count"])
     if share and count and table.named("score") is None:
         roles.score, roles.count = share[:1], count[0]
@@ -121,9 +121,9 @@ def _take_named(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
 
 
 def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate]) -> bool:
-    """Store one score column for each model, repeat or metric in `roles`. Return True if the table has that form."""
+    """Store a score column for each model, repeat or metric. Return False if not so. Raise AskError if unclear."""
     several = families(found)
-    refuse_crossed(several)
+    ask_of_crossed(several)
     named = [one for one in found if one.points >= TAKEN]
     for family in several:
         outside = [one for one in named if one.column not in family.columns]
@@ -153,7 +153,7 @@ def _rows_are_answers(roles: Roles) -> bool:
 
 
 def _decide(scene: Scene) -> list[ScoreCandidate]:
-    """Choose from the candidate columns those that hold the scores: one, or several metrics. Else ask or refuse."""
+    """Return the candidates that hold the scores: one, or several metrics. Raise AskError or RefuseError if unclear."""
     table, roles, found = scene.table, scene.roles, scene.candidates
     named = [one for one in found if one.group != "unnamed" and one.points > 0]
     reasons = {id(one): why for one in named if (why := felled(scene, one)) is not None}
@@ -183,7 +183,7 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
 
 
 def _ask_of_unknown_family(table: TableFacts, best: ScoreCandidate) -> None:
-    """Raise a question to the user if several numeric columns look like the chosen score column (`r1_a, r1_b`).
+    """Raise AskError if three columns of one prefix (`r1_a, r1_b`) have the scale of a score with a vague name.
 
     Raises:
         AskError: names the family.
@@ -234,7 +234,7 @@ def _has_metrics(found: Sequence[ScoreCandidate]) -> bool:
 def _ask_of_felled(
     named: Sequence[ScoreCandidate], left: Sequence[ScoreCandidate], reasons: Mapping[int, str], scene: Scene
 ) -> None:
-    """Ask or refuse if the column best named as score was ruled out, unless another is named just as well."""
+    """Raise AskError or RefuseError if the column best named as score was ruled out and none is named as well."""
     best = named[0]
     why = reasons.get(id(best))
     if why is None or (left and left[0].points >= best.points):
@@ -268,7 +268,7 @@ def _refuse(
     left: Sequence[ScoreCandidate],
     found: Sequence[ScoreCandidate],
 ) -> None:
-    """Raise an error for a table without a score column, or a question about its only true/false column.
+    """Raise RefuseError for a table without scores, AskError if its only true/false column or models may be them.
 
     Raises:
         RefuseError: says what the columns are.

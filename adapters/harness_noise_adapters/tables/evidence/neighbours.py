@@ -159,7 +159,7 @@ _FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
 
 
 def question_beside(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question to the user if a neighbouring column allows a second reading of the score column.
+    """Raise AskError if a neighbouring column allows a second reading of the candidate score column.
 
     Raises:
         AskError: it names both readings.
@@ -174,7 +174,7 @@ def _choice(column: ColumnFacts, of: str = "") -> Choice:
 
 
 def _ask_beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if a true/false column next to the model's answers may be the right answer, not a score (b)."""
+    """Raise AskError if a true/false column next to the model's answers may be the right answer, not a score (b)."""
     column, pred = one.column, scene.roles.pred
     if one.group != "verdict" or column.scale != "01" or pred is None or pred.scale != "01":
         return
@@ -203,7 +203,7 @@ def _has_only_values_of(column: ColumnFacts, pred: ColumnFacts) -> bool:
 
 
 def _ask_beside_earned(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if a column never lies below the points earned: it may be what a question is worth (c)."""
+    """Raise AskError if a column never lies below the points earned: it may be what a question is worth (c)."""
     worth = one.column
     others = [column for column in scene.table.columns if column is not worth and is_earned(column.last)]
     if is_earned(worth.last):
@@ -232,7 +232,7 @@ def _never_above(low: ColumnFacts, high: ColumnFacts) -> bool:
 
 
 def _ask_beside_maximum(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if a maximum column varies: is the score the points or their share of it (d)?"""
+    """Raise AskError if a maximum column varies: the score may be the points, or their share of it (d)."""
     column = one.column
     if column.scale in ("", "01") or column.kind == "scores" or column.last == "pass1":
         return
@@ -251,7 +251,7 @@ def _ask_beside_maximum(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _ask_beside_tests(scene: Scene, counts: ColumnFacts) -> None:
-    """Raise a question if counts never exceed a number of tests: is the score the share, or all passed (e)?"""
+    """Raise AskError if counts never exceed a number of tests: the score may be the share, or all passed (e)."""
     for most in scene.table.columns:
         if most is counts or most.last not in WORDS["whole"]["tests"] or not _never_above(counts, most):
             continue
@@ -275,14 +275,14 @@ def _ask_beside_tests(scene: Scene, counts: ColumnFacts) -> None:
 
 
 def ask_of_counts(scene: Scene) -> None:
-    """Raise a question if a column named like a verdict holds counts of passed tests next to their total."""
+    """Raise AskError if a column named like a verdict holds counts of passed tests next to their total."""
     for column in scene.table.columns:
         if column.vetoed and column.scale in ("small", "hundred", "other"):
             _ask_beside_tests(scene, column)
 
 
 def _ask_beside_worth(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if points above 1 next to a right answer may be a question's worth, not a score (f)."""
+    """Raise AskError if points above 1 next to a right answer may be a question's worth, not a score (f)."""
     column, roles = one.column, scene.roles
     if one.group != "graded" or column.scale not in ("small", "hundred", "other") or column.kind == "scores":
         return
@@ -300,7 +300,7 @@ def _ask_beside_worth(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _ask_of_lone_value(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if a single value such as −1 among scores above 1 may stand for a missing score (i)."""
+    """Raise AskError if a single value such as −1 among scores above 1 may stand for a missing score (i)."""
     values = one.column.numbers if one.column.kind == "number" else np.zeros(0)
     values = values[~np.isnan(values)]
     for lone in _LONE:
@@ -319,7 +319,7 @@ def _ask_of_lone_value(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _ask_beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if a verdict is false only on errors: it may say that grading ran, not that it is right."""
+    """Raise AskError if a verdict is false just on errors: it may say that grading ran, not that it is right."""
     columns, verdict = scene.table.columns, one.column
     error = next((column for column in columns if column.last in WORDS["causes"]["texts"]), None)
     if one.group != "verdict" or verdict.scale != "01" or error is None:
@@ -352,7 +352,7 @@ def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
 
 
 def _ask_of_family(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise a question if one score column has sisters with the same prefix and scale: one, or all metrics (j)?"""
+    """Raise AskError if a score column has sisters of its prefix and scale: one, or all as metrics (j)."""
     prefix, _, rest = one.column.last.rpartition("_")
     if (
         not prefix

@@ -37,7 +37,7 @@ def find_repeats(
     factors: bool = False,
     within: bool = False,
 ) -> None:
-    """Decide which column numbers the repeats of a question, and raise questions where rows differ otherwise.
+    """Store the column that numbers repeats, if any. Raise AskError if rows of one question differ otherwise.
 
     Args:
         table: the first rows.
@@ -55,7 +55,7 @@ def find_repeats(
     given = "repeat" in roles.named
     if not (given or off):
         if not (pools.several.size or vouched or roles.question is None):
-            _refuse_numbered_rows(table, roles)
+            _ask_of_numbered_rows(table, roles)
         column = _repeat_column(table, roles, pools) if pools.several.size else None
         roles.named |= {"repeat": column} if column is not None else {}
     if not (off or given or vouched or factors):
@@ -72,11 +72,11 @@ def find_repeats(
         _ask_of_scorers(roles, pools)
         _ask_of_uneven_words(roles, pools)
     if not (off or given or vouched) and "repeat" not in roles.named and roles.kind != "list":
-        _refuse_one_question(table, roles, pools)
+        _ask_of_one_question(table, roles, pools)
 
 
 def _ask_of_split_conditions(table: TableFacts, roles: Roles, pools: Pools, ignored: Sequence[str]) -> None:
-    """Raise a question if a condition column splits rows and the question's text may contain that condition."""
+    """Raise AskError if a condition column splits rows and the question's text may contain that condition."""
     question = roles.question
     if question is None or not question.is_worded or 2 * len(pools.several) > len(pools.counts):
         return
@@ -118,7 +118,7 @@ def _same(table: TableFacts, roles: Roles) -> list[ColumnFacts]:
 
 
 def _are_distinct_questions(roles: Roles, pools: Pools, *, vouched: bool) -> bool:
-    """Return True, with a note, if the few rows with equal question texts are distinct questions, not repeats."""
+    """Return True, set `roles.apart` and note it if few texts come again: distinct questions, not repeats."""
     question, n = roles.question, len(pools.counts)
     if vouched or question is None or not question.is_worded or "repeat" in roles.named:
         return False
@@ -138,8 +138,8 @@ def _are_distinct_questions(roles: Roles, pools: Pools, *, vouched: bool) -> boo
 _SEVERAL = 20
 
 
-def _refuse_one_question(table: TableFacts, roles: Roles, pools: Pools) -> None:
-    """Raise a question if most rows would be answers to one question, so the id column may be wrong."""
+def _ask_of_one_question(table: TableFacts, roles: Roles, pools: Pools) -> None:
+    """Raise AskError if most rows would be answers to one question, so the id column may be wrong."""
     question, most = roles.question, int(pools.counts.max())
     if question is None or table.n < _SEVERAL or 2 * most <= table.n:
         return
@@ -151,8 +151,8 @@ def _refuse_one_question(table: TableFacts, roles: Roles, pools: Pools) -> None:
     )
 
 
-def _refuse_numbered_rows(table: TableFacts, roles: Roles) -> None:
-    """Raise a question if a column numbers repeats although no question comes twice."""
+def _ask_of_numbered_rows(table: TableFacts, roles: Roles) -> None:
+    """Raise AskError if a column numbers repeats although no question comes twice."""
     question = roles.question
     assert question is not None
     for column in table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score]):
@@ -185,7 +185,7 @@ _SURE = ("repeat", "epoch", "trial", "attempt", "repetition")
 
 
 def _ask_of_retries(roles: Roles, pools: Pools) -> None:
-    """Raise a question if questions seem to be retried until one answer passed: score the first, or any?
+    """Raise AskError if questions seem to be retried until an answer passed (or failed): first or any counts.
 
     Each model and task is looked at by itself. If the user names the column of repeats, the rows of a run become first
     attempts (`io.first_answers`).
@@ -226,7 +226,7 @@ def _ask_of_retries(roles: Roles, pools: Pools) -> None:
 
 
 def _ask_of_conditions(table: TableFacts, roles: Roles, pools: Pools, rest: Sequence[ColumnFacts]) -> None:
-    """Raise a question about a column that differs between the rows of one question."""
+    """Raise AskError for a column that differs between the rows of one question, unless it describes answers."""
     repeat = roles.named.get("repeat")
     for column in sorted(rest, key=lambda column: not is_condition(column.last)):
         if column.kind == "empty" or pools.share_varied(column) <= _DIFFERS:
@@ -329,7 +329,7 @@ def whole_name(column: ColumnFacts) -> str | None:
 
 
 def _ask_of_scorers(roles: Roles, pools: Pools) -> None:
-    """Raise a question if the same answer to a question comes with several scores: of filters or judges."""
+    """Raise AskError if the same answer to a question comes with several scores: of filters or judges."""
     pred, (score, *more) = roles.pred, roles.score
     if pred is None or more or score.kind == "scores" or pred.kind != "text" or not pred.is_worded:
         return
@@ -349,7 +349,7 @@ def _ask_of_scorers(roles: Roles, pools: Pools) -> None:
 
 
 def _ask_of_uneven_words(roles: Roles, pools: Pools) -> None:
-    """Raise a question if only texts name the questions and most texts come several times, unequally often."""
+    """Raise AskError if only texts name the questions and most texts come several times, unequally often."""
     question = roles.question
     if question is None or "repeat" in roles.named or not question.is_worded:
         return

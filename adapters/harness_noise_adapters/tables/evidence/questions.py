@@ -21,7 +21,7 @@ _ROLES = {"model": "model", "task": "task", "metric": "metric_name", "scorer": "
 
 
 def find_names(table: TableFacts, roles: Roles, off: Sequence[str]) -> None:
-    """Decide which columns hold models, tasks, metrics, scorers, clusters. Store it in `roles`, or ask if unclear."""
+    """Store in `roles` the columns of models, tasks, metrics, scorers, clusters. Raise AskError if two could be."""
     for ours, kind in _ROLES.items():
         if ours in roles.named or ours in off:
             continue
@@ -59,7 +59,7 @@ def _has_shared_ids(table: TableFacts) -> bool:
 
 
 def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
-    """Decide which column names the question: an id that numbers more than rows, else the text. Ask if unclear.
+    """Store in `roles` the column that names the question: an id, else the text. Raise AskError if unclear.
 
     Raises:
         AskError: two could, or none is known to.
@@ -70,7 +70,7 @@ def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]
     last.sort(key=_are_uuids)
     worded = [one for one in found if one.last in words["worded"] and one.is_worded]
     ids = [one for one in found if one.last not in _LOOSE and one not in worded]
-    _refuse_rivals(ids, scores)
+    _ask_of_rival_ids(ids, scores)
     loose = [one for one in found if one.last in _LOOSE and one not in worded]
     by_words = [*worded, *(one for one in table.called(words["words"], used) if _can_name_questions(one))]
     named = next(iter([*ids, *(last or loose)]), None)
@@ -80,7 +80,7 @@ def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]
     if named is not None and by_words:
         _prefer_words_to_id(table, roles, named, by_words[0], scores)
     if roles.question is not None and roles.question.last in _NAMES:
-        _refuse_names(roles.question, scores)
+        _ask_of_odd_names(roles.question, scores)
     task = roles.named.get("task")
     if roles.question is None and task is not None and 1 < len(task.distinct) < table.n:
         roles.question = roles.named.pop("task")
@@ -93,8 +93,8 @@ _NAMES = ("@key", "name", "key")
 _MOSTLY = 0.6
 
 
-def _refuse_names(keys: ColumnFacts, scores: Sequence[ColumnFacts]) -> None:
-    """Raise a question if the supposed question names look like those of models or of metrics."""
+def _ask_of_odd_names(keys: ColumnFacts, scores: Sequence[ColumnFacts]) -> None:
+    """Raise AskError if the supposed question names look like those of models or of metrics."""
     names = [*map(str, keys.distinct)]
     alike = {"models": [*map(is_model, names)], "measures": [is_measure(snake(name)) for name in names]}
     for what, found in alike.items():
@@ -110,8 +110,8 @@ def _refuse_names(keys: ColumnFacts, scores: Sequence[ColumnFacts]) -> None:
         )
 
 
-def _refuse_rivals(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) -> None:
-    """Raise a question if several id columns that disagree could each name the question."""
+def _ask_of_rival_ids(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) -> None:
+    """Raise AskError if several id columns that disagree could each name the question."""
     if not ids or ids[0].last == "question":
         return
     rivals = [one for one in ids if one.depth == ids[0].depth and one.last in WORDS["question"]["equals"]]
@@ -128,7 +128,7 @@ def _refuse_rivals(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) ->
 def _prefer_words_to_id(
     table: TableFacts, roles: Roles, named: ColumnFacts, words: ColumnFacts, scores: Sequence[ColumnFacts]
 ) -> None:
-    """Make the text column the question in `roles` if the id only numbers rows or answers. Ask if unclear.
+    """Make the text the question in `roles` if the id only numbers rows or answers. Raise AskError if unclear.
 
     Raises:
         AskError: the words may be those of a template, so that it is not known which of both is the question.
@@ -226,7 +226,7 @@ def unknown_ids(table: TableFacts, used: Sequence[ColumnFacts | None]) -> list[C
 
 
 def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
-    """Raise the question to the user which column names the question, with likely columns.
+    """Raise AskError, always: no column names the question. It suggests up to two likely ids or texts.
 
     Raises:
         AskError: names those that may.
@@ -349,7 +349,7 @@ def note_failed(roles: Roles) -> None:
     )
 
 
-def chosen(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
+def store_chosen(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
     """Store in `roles` the columns that the user named, except for those that are decided on later."""
     for ours, theirs in said.items():
         column = table.named(theirs)

@@ -46,7 +46,7 @@ def candidates(table: TableFacts, but: Sequence[ColumnFacts]) -> list[ScoreCandi
 
 
 def merged(found: Sequence[ScoreCandidate]) -> list[ScoreCandidate]:
-    """Return candidate score columns, with columns of identical values merged into one."""
+    """Return the candidates, those of equal values merged into one (see `also`), but unnamed or constant ones."""
     kept: list[ScoreCandidate] = []
     for one in found:
         same = next((other for other in kept if one.group != "unnamed" and _is_equal(one.column, other.column)), None)

@@ -103,7 +103,7 @@ def _differ(values: FloatArray, groups: IntArray) -> bool:
 
 
 def _is_amount(column: ColumnFacts, group: IntArray) -> bool:
-    """Return True if a column has numbers that are no names of groups: fractions, or equal ones far from each other."""
+    """Return True if a column holds amounts, not names of groups: fractions, scattered equal numbers, or verdicts."""
     if column.kind != "number":
         return column.scored
     values = column.numbers[~np.isnan(column.numbers)]

@@ -87,8 +87,8 @@ def take_family(family: Family, question: ColumnFacts | None) -> tuple[str, list
     return kind, list(family.columns), list(family.labels)
 
 
-def refuse_crossed(found: Sequence[Family]) -> None:
-    """Raise a question if score columns combine models and metrics: `opal_faithfulness`, `opal_relevance`.
+def ask_of_crossed(found: Sequence[Family]) -> None:
+    """Raise AskError if score columns combine models and metrics: `opal_faithfulness`, `opal_relevance`.
 
     Raises:
         AskError: names the columns of each metric.
@@ -132,7 +132,7 @@ def of_questions(columns: Sequence[ColumnFacts], model: ColumnFacts | None) -> l
 
 
 def ask_bare(columns: Sequence[ColumnFacts], question: ColumnFacts | None) -> None:
-    """Raise the question to the user if several score columns without known names are models or metrics.
+    """Raise AskError, always: these score columns without known names may be models or metrics.
 
     Raises:
         AskError: models or metrics.

@@ -32,7 +32,7 @@ class Results:
 
     @classmethod
     def read(cls, path: Path | None) -> Results:
-        """Load a results file, and raise an error if it has no well-formed list of results.
+        """Load a results file (None: no results). Refuse one without a well-formed list of results.
 
         Raises:
             InputError: it has no list of results with what makes a result.

@@ -111,7 +111,7 @@ class _Words:
     keys: Sequence[str]
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
-        """Return (hashes, first words) of all question texts, hashes None if any sample lacks its text."""
+        """Return (hashes of texts or stored hashes, first words) by question. Hashes: None if one has neither."""
         by_key: dict[str, tuple[str, str]] = {}
         for _, rows in objects(self.samples):
             for row in rows:

@@ -159,7 +159,7 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
 
 
 def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: str) -> Iterator[dict[str, Any]]:
-    """Yield a sample dictionary of this format for each answer under each metric, with texts if known."""
+    """Yield a sample dict for each answer and metric. Missing: 0 with an error, or left out if some were not asked."""
     for part, row in parts:
         log, n = part.questions.log, len(part.questions)
         texts = log.read(range(n), part.scorer) if log is not None else [QuestionText()] * n

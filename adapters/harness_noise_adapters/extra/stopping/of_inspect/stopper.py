@@ -54,7 +54,7 @@ class StoppingSettings(StoppingOptions):
 
     @classmethod
     def of(cls, flag: Flag) -> StoppingSettings:
-        """Read the stopping settings from a run's metadata, and raise an error if they are wrong or conflict.
+        """Return the stopping settings that a flag holds. Refuse those that are wrong or conflict.
 
         Raises:
             InputError: one that is not understood, or two that exclude each other.
@@ -211,7 +211,7 @@ class Stopper:
             self.moved = None
 
     def reason(self, key: str, epoch: int) -> str | None:
-        """Return the reason for skipping an answer (stopped, or not in the subset), None if it shall be asked for."""
+        """Return why to skip an answer (stopped, not in the subset, enough epochs), else None and note its start."""
         answer = key, epoch
         if answer not in self.block:
             return None if self.asking.sample is None else f"not in the random subset of {len(self.part):,} questions"

@@ -251,7 +251,7 @@ class Growing:
 
 
 def _records_of_drawn(unit: Unit) -> Iterator[Drawn]:
-    """Yield for each task of which not everything was asked a record of how many questions were drawn."""
+    """Yield a record of the questions drawn for each task not asked in full, for all tasks after an early stop."""
     last = None if unit.look is None else unit.look.sequential
     early = last is not None and (last.n_asked < last.n_total or (last.n_answers or 0) < (last.n_answers_total or 0))
     part, seed = unit.asked(), unit.order.seed

@@ -406,7 +406,7 @@ class Grown:
         """Metrics of which the answers to some question differ."""
 
     def add(self, part: Part, measured: Iterable[Scores]) -> None:
-        """Store scores by document, replacing those of documents that were there before."""
+        """Store scores by document, replacing earlier ones. Ignore a metric that lacks a document of the part."""
         for scores in measured:
             if len(scores.questions) == len(part[scores.task]):
                 key = scores.key

@@ -361,6 +361,8 @@ def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: i
         notes.append(Note("questions_shown", said).of(part_a.task, part_a.metric))
     texts_a = texts_of(part_a, at_a[order].tolist(), notes, f"the answers of {runs[0].model} are not shown")
     texts_b = texts_of(part_b, at_b[order].tolist(), notes, f"the answers of {runs[1].model} are not shown")
+    if any(a.either and b.either and a.either != b.either for a, b in zip(texts_a, texts_b, strict=True)):
+        texts_a, texts_b = ([replace(x, target=None, answers=x.either) for x in each] for each in (texts_a, texts_b))
     flips = []
     for k, a, b in zip(order, texts_a, texts_b, strict=True):
         flip, target = each.flip(k), b.target if a.target is None else a.target

@@ -41,6 +41,8 @@ class QuestionText:
     """The answer that is right."""
     answers: tuple[str, ...] = ()
     """The model's, one for each repeat."""
+    either: tuple[str, ...] = ()
+    """What may be the right answer or the model's, one for each repeat: a table's lone column `answer`."""
 
 
 class AnswerSource(Protocol):

@@ -213,22 +213,63 @@ def test_a_model_called_like_the_other_side_is_no_letter(tmp_path: Path, capsys:
     assert out.startswith("A is worse than B")
 
 
-def test_a_reply_in_a_column_answer_is_not_labelled_as_the_right_answer(
+@pytest.mark.parametrize(
+    ("header", "row", "answer", "target"),
+    [
+        ("question,answer,score", "q{i},said {i},{g}", "said ", None),
+        ("id,question,expected,answer,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,prompt,gold,output,correct", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,question,correct answer,reply,grade", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,question,answer,completion,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,question,answer,llm_answer,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,question,label,prediction,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,question,reference_answer,model_reply,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        ("id,question,answer_key,final_answer,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+    ],
+)
+def test_the_words_of_the_model_and_the_right_answer_are_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], header: str, row: str, answer: str, target: str | None
+) -> None:
+    out = tmp_path / "labels.csv"
+    _, err = said(capsys, "label", scores(tmp_path / "judged.csv", header, row), "-n", "30", "-o", str(out))
+    first = pd.read_csv(out).iloc[0]
+    assert str(first["answer"]).startswith(answer)
+    assert pd.isna(first["target"]) if target is None else str(first["target"]).startswith(target)
+    unsure = target is None
+    assert ("draw again with --columns target=answer" in err) is unsure
+    assert "no words of the model" not in err
+
+
+def test_a_lone_answer_that_differs_within_a_question_is_the_models(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, advice in (("answer", True), ("response", False)):
-        path = scores(tmp_path / f"{name}.csv", f"question,{name},score", "q{i},what the model said {i},{g}")
-        out = tmp_path / f"labels-{name}.csv"
-        _, err = said(capsys, "label", path, "-n", "30", "-o", str(out))
-        assert ("name it, --columns response=COLUMN" in err) is advice
-        first = pd.read_csv(out).iloc[0]
-        assert str(first["target" if advice else "answer"]).startswith("what the model said")
-    file = str(tmp_path / "answer.csv")
-    _, err = said(capsys, "label", file, "-n", "30", "-o", str(out), "--force", "--columns", "response=answer")
-    assert "name it" not in err
-    first = pd.read_csv(out).iloc[0]
-    assert str(first["answer"]).startswith("what the model said")
-    assert pd.isna(first["target"])
+    lines = [f"q{i},{r},said {i} {r},{(i + r) % 2}" for i in range(40) for r in range(3)]
+    path = tmp_path / "judged.csv"
+    path.write_text("question,repeat,answer,score\n" + "\n".join(lines) + "\n")
+    out = tmp_path / "labels.csv"
+    _, err = said(capsys, "label", str(path), "-n", "30", "-o", str(out))
+    assert "--columns" not in err
+    sheet = pd.read_csv(out)
+    assert sheet["target"].isna().all()
+    assert [text.split()[1:] for text in sheet["answer"]] == [
+        [key[1:], str(r)] for key, r in zip(sheet["question"], sheet["repeat"], strict=True)
+    ]
+    _, err = said(capsys, "label", str(path), "-n", "30", "-o", str(out), "--force", "--columns", "target=answer")
+    assert "no words of the model" in err
+    assert pd.read_csv(out)["answer"].isna().all()
+
+
+def test_two_runs_with_different_lone_answers_show_them_as_the_models_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for differ in (True, False):
+        a, b = (
+            scores(tmp_path / f"{name}.csv", "question,answer,score", f"q{{i}},said {name * differ} {{i}},{score}")
+            for name, score in (("x", 1), ("y", "{g}"))
+        )
+        out, _ = said(capsys, "compare", a, b, "--questions", "1", "--details")
+        assert ("Target" in out) is not differ
+        assert ("said x" in out and "said y" in out) is differ
 
 
 def test_a_short_option_with_two_dashes_is_known(capsys: pytest.CaptureFixture[str]) -> None:

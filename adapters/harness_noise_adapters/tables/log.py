@@ -37,12 +37,15 @@ class RowLog:
                 if name in wanted and mine[i]:
                     wanted[name].append(block.rows[i])
         preset = reader.preset
-        text, target, answer = getter(preset.text), getter(preset.target), getter(preset.answer)
+        text, target = getter(preset.text), getter(preset.target)
 
         def question_text(records: Sequence[Record]) -> QuestionText:
             if not records:
                 return QuestionText()
-            answers = tuple(cell_text(answer(row)) or "" for row in records) if preset.answer else ()
-            return QuestionText(cell_text(text(records[0])), cell_text(target(records[0])), answers)
+            answers, either = (
+                tuple(cell_text(get(row)) or "" for row in records) if path else ()
+                for path, get in ((preset.answer, getter(preset.answer)), (reader.either, getter(reader.either)))
+            )
+            return QuestionText(cell_text(text(records[0])), cell_text(target(records[0])), answers, either)
 
         return [question_text(wanted[self.keys[row]]) for row in rows]

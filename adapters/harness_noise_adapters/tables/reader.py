@@ -397,6 +397,11 @@ class FileReader:
             texts.append((hashed, shown, content_hash("\x1f".join([target, *beside]))))
 
     @property
+    def either(self) -> str:
+        """Path of words that may be the right answer or the model's, "" if there is none."""
+        return ""
+
+    @property
     def shown(self) -> bool:
         """True if a question's name is only a hash, so that its first words are shown instead."""
         return len(self.preset.question) > 1

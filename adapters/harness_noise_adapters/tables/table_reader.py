@@ -222,6 +222,10 @@ class TableReader(FileReader):
         """True if a column holds the model's answers, so that identical answers can be counted."""
         return bool(self.columns.answer) and not self.columns.wide and self.columns.count is None
 
+    @property
+    def either(self) -> str:
+        return self.columns.target if self.columns.roles.either else ""
+
     def _answered(self, block: Block) -> HashArray:
         """Return (n,) hashes of each row's answer with the right answer, 0 without an answer."""
         names = Names()

@@ -28,6 +28,10 @@ TARGET_ALONE = (
     "the run holds right answers (target) but no words of the model. If a column of a table holds what the model said, "
     f"name it, {parameter('columns', {'response': 'COLUMN'})}, and draw again"
 )
+EITHER = (
+    "the column answer is taken for what the model said. If it holds the right answers, draw again with "
+    f"{parameter('columns', {'target': 'answer'})}"
+)
 
 
 def label_sample(
@@ -137,7 +141,9 @@ class _Joint:
         for part, rows in zip(self.parts, self.rows, strict=True):
             texts = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
             out.append(dict(zip(drawn.tolist(), texts, strict=True)))
-            if not any(text.answers for text in texts):
+            if any(text.either for text in texts):
+                notes.append(Note("read_as", EITHER).of(part.task))
+            elif not any(text.answers for text in texts):
                 said = TARGET_ALONE if any(text.target for text in texts) else NO_TEXT
                 notes.append(Note("texts_not_shown", said).of(part.task))
         return out
@@ -157,15 +163,16 @@ class _Joint:
         part, at = self.parts[r], self.rows[r][i]
         j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
         key, shown = part.questions.keys[at], part.questions.shown()
-        complete = len(text.answers) == part.values.shape[1]
-        answer = text.answers[j] if complete else text.answers[0] if len(text.answers) == 1 else None
+        answers = text.either or text.answers
+        complete = len(answers) == part.values.shape[1]
+        answer = answers[j] if complete else answers[0] if len(answers) == 1 else None
         return LabelRow(
             answer_id(name, part.task, key, j),
             part.task,
             key,
             _number_or_name(names_of_repeats(part)[j]) if named else j + 1,
             text.text if text.text is not None or shown is None else shown[at],
-            text.target,
+            None if text.either else text.target,
             answer,
             None,
             *drawn,

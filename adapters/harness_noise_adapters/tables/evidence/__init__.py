@@ -13,7 +13,7 @@ from typing import Any
 
 from ..blocks import Block
 from .deciding import find_scores
-from .neighbours import find_answers
+from .neighbours import find_answers, settle_lone_answer
 from .pooling import find_repeats
 from .questions import ask_for_question, find_cause, find_names, note_failed, store_chosen, unknown_ids
 from .table import TableFacts
@@ -70,6 +70,7 @@ def judge(
             settle()
         ask_for_question(table, roles, roles.score)
     settle()
+    settle_lone_answer(roles, said, off)
     if "missing" not in said:
         note_failed(roles)
     return roles

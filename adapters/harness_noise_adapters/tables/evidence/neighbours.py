@@ -64,7 +64,7 @@ def find_answers(table: TableFacts, roles: Roles, said: Mapping[str, str], off: 
     preds = [column for column in table.columns if is_pred(column.last) and _holds(column)]
     preds.sort(key=lambda column: (column.last not in whole, column.depth))
     strict = [column for column in golds if column.last != "answer"]
-    if strict and not preds:
+    if (strict or "target" in off) and not preds:
         preds = [column for column in golds if column.last == "answer"]
     golds = strict or golds
     texts = [column for column in golds if not column.vetoed] or golds
@@ -72,6 +72,30 @@ def find_answers(table: TableFacts, roles: Roles, said: Mapping[str, str], off: 
     roles.gold = named.get("target") or next(iter([] if "target" in off else texts), None)
     preds = [column for column in preds if column is not roles.gold]
     roles.pred = named.get("response") or next(iter([] if "response" in off else preds), None)
+
+
+def settle_lone_answer(roles: Roles, said: Mapping[str, str], off: Sequence[str]) -> None:
+    """Move a lone column `answer` to the model's words if its cells differ within a question. Else mark it as unsure.
+
+    Nothing else tells a right answer from a reply: both are called `answer`."""
+    column, question = roles.gold, roles.question
+    if column is None or roles.pred is not None or column.last != "answer" or "target" in said or "response" in off:
+        return
+    roles.either = True
+    if question is None:
+        return
+    task = roles.named.get("task")
+    keys = question.codes if task is None else (question.codes + 1) * (len(task.distinct) + 1) + task.codes
+    there = (question.codes >= 0) & (column.codes >= 0)
+    told = np.unique(np.stack([keys[there], column.codes[there]], axis=1), axis=0)[:, 0]
+    rows, several = (np.unique(each, return_counts=True)[1] for each in (keys[there], told))
+    differ = int((several > 1).sum())
+    if differ >= 2 and differ >= _RARELY * int((rows > 1).sum()):
+        roles.gold, roles.pred, roles.either = None, column, False
+
+
+_RARELY = 0.05
+"""Share of the questions whose right answer may be written in two ways."""
 
 
 def _holds(column: ColumnFacts) -> bool:
@@ -188,7 +212,7 @@ def _ask_beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
     raise AskError(
         "score",
         f"{column.name!r} is next to {pred.name!r}, which has the same values: it may be the right answer, and no "
-        "score. If it says which answers are right, say so",
+        "score. If it says which answers are right",
         (_choice(column),),
         (column.name,),
     )
@@ -293,7 +317,7 @@ def _ask_beside_worth(scene: Scene, one: ScoreCandidate) -> None:
     raise AskError(
         "score",
         f"{column.name!r} is next to the right answer ({roles.gold.name!r}) and no column shows a judge: it may be "
-        "what a question is worth. If it is what the answer got, say so",
+        "what a question is worth. If it is what the answer got",
         (_choice(column),),
         (column.name,),
     )

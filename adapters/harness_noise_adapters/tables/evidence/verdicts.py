@@ -28,7 +28,6 @@ class Choice:
 
 
 _SHOWN = 5
-_SAY = {True: "say which, as in", False: "if so, say"}
 
 
 class AskError(InputError):
@@ -38,7 +37,8 @@ class AskError(InputError):
         self.about, self.why, self.choices, self.first = about, why, choices, first
         """The subject: `score`, `scale`, `missing`, `question`, `repeats`, `conditions`, `wide`, `paths`."""
         ways = " or ".join(map(str, choices[:_SHOWN]))
-        super().__init__(f"{why}: {_SAY[len(choices) > 1]} {ways}" if ways else why)
+        say = ": say which, as in" if len(choices) > 1 else ", say" if ". If " in why else ": if so, say"
+        super().__init__(f"{why}{say} {ways}" if ways else why)
 
     def at(self, place: object) -> AskError:
         """Return a copy of this question to the user with the file's name before its text."""
@@ -79,6 +79,8 @@ class Roles:
     """A column that says why some answers have no score."""
     gold: ColumnFacts | None = None
     pred: ColumnFacts | None = None
+    either: bool = False
+    """True if `gold` is a lone column `answer`, which may as well hold the model's words."""
     others: int = 1
     """The number of columns that could be the score."""
 

@@ -223,7 +223,12 @@ def test_a_model_called_like_the_other_side_is_no_letter(tmp_path: Path, capsys:
         ("id,question,answer,completion,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
         ("id,question,answer,llm_answer,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
         ("id,question,label,prediction,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
-        ("id,question,reference_answer,model_reply,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
+        (
+            "id,question,reference_answer,model_reply,score",
+            "q{i},What is {i}?,right {i},said {i},{x}",
+            "said ",
+            "right ",
+        ),
         ("id,question,answer_key,final_answer,score", "q{i},What is {i}?,right {i},said {i},{x}", "said ", "right "),
     ],
 )

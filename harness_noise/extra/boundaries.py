@@ -75,7 +75,7 @@ def error_spent(fraction: float, error: float, spending: Spending = "hsd", gamma
 
 
 def information(fraction: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
-    """Return the statistical information on A − B after a fraction of the questions. 1: each has one answer.
+    """Return the information on A − B after a fraction of the questions, in units of one answer to every question.
 
     1 / (1 − ρ(1 − h) + (N/m − 1)(g − ρ(1 − h))): after m of N questions with one answer each it is m/N, with a
     regression on what is known of all N 1/(1 + (N/m − 1) g); more answers lower the prediction part alone.
@@ -101,7 +101,7 @@ class _State:
     """Simpson weight times density at each."""
 
     def crossing_probability(self, information: float, drift: float, b: float) -> float:
-        """Return P(z ≥ b at the next interim look) if no look has stopped yet. `drift` is E z / √information."""
+        """Return P(no look has stopped yet and z ≥ b at the next). `drift` is E z / √information."""
         step = information - self.information
         reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
         return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
@@ -118,7 +118,7 @@ class _State:
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
     def boundary(self, information: float, p: float) -> float:
-        """Return the b, from 0 to 40, with P(z ≥ b at the next look) = p under the null, if no earlier look stopped."""
+        """Return the b, from 0 to 40, with P(no look has stopped yet and z ≥ b at the next) = p under the null."""
         target = max(p, 1e-300)
         if self.crossing_probability(information, 0.0, 0.0) <= target:
             return 0.0
@@ -326,7 +326,7 @@ def mixture_tuning(alpha: float, when: float) -> float:
 
 
 def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
-    """Return half-widths, in SEs and one per n, of a confidence sequence valid at all n at once.
+    """Return half-widths at each n, in SEs, of a confidence sequence that is valid at all n at once.
 
     √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once [Robbins; Howard; Waudby-Smith].
     """
@@ -336,7 +336,7 @@ def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatAr
 
 @lru_cache(maxsize=1024)
 def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
-    """Return the critical |z| of a two-sided confidence sequence for interim looks at these fractions of the data.
+    """Return critical |z| of a confidence sequence at looks at these fractions. A look at all data spends the rest.
 
     A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
     end there.

@@ -167,7 +167,7 @@ def check_against(run: Run, task: str) -> None:
 
 
 def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
-    """Return clusters for a run without any, copied from the run compared with it, or None. Refuse crossed ones.
+    """Return (labels, SPEC) of clusters copied from the run compared with, None if it has none. Refuse crossed ones.
 
     They draw the order of the questions, so every row of the new run has them as well.
 

@@ -24,7 +24,7 @@ def head_of(kind: str, **choices: Any) -> dict[str, Any]:
 
 @contextmanager
 def content_of(memory: Path, looks: str) -> Iterator[Any]:
-    """Read a file of looks for a `with` block. InputError if it cannot be read, or the block finds it broken."""
+    """Yield the parsed JSON of a looks file for a `with` block. InputError if unreadable, or broken to the block."""
     try:
         with opened(memory) as file:
             yield loads(file.read(LARGEST))

@@ -140,7 +140,7 @@ def _partial_mean(y: FloatArray, residual: FloatArray, part: Part, design: Desig
 
 
 def _for_population(these: tuple[float, float], d: FloatArray, part: Part, design: Design) -> tuple[float, float]:
-    """Return variance and df for all questions of this kind, from those for these N questions.
+    """Return (variance, df) for all questions of this kind, from `these` for N questions. `these` if that has none.
 
     df by Satterthwaite.
     """
@@ -241,7 +241,7 @@ def cross_fit(
 
 
 def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatArray:
-    """Return (N, p) standardised predictors from reference runs: `own` run, mean, principal components.
+    """Return (N, p) standardised predictors: `own` run, references' mean, principal components. No constant ones.
 
     They are `own` (N,), never averaged in; the mean of the references; and the first components of what is left.
     """

@@ -16,7 +16,7 @@ BLOCK = 2_000_000
 
 
 def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (n,) Kendall's tau-b of questions with the models' means on the other questions, (n,) p-values (low tau).
+    """Return (n,) Kendall's tau-b of questions with models' means on the others, (n,) p of a tau as low. NaN: constant.
 
     The question itself is left out of the mean (item against the rest): with it, noise alone correlates
     with itself and averages above 0.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def budget_section(arena: Arena) -> Section:
-    """Return a table of how many more questions or answers would show each model as worse than the best."""
+    """Return a table of `arena.budget`: how many more questions or answers would show rivals as worse than the best."""
     more = (
         "new questions needed for 80% power at the same K, if the true difference is the one observed. With "
         "clusters, in new clusters of the same size"

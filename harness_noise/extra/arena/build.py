@@ -220,7 +220,7 @@ def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple
 
 
 def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note]]:
-    """Merge benchmarks with the same questions that two harnesses name differently. Return them and notes.
+    """Merge single benchmarks of two harnesses that share questions under other names. Return all benchmarks and notes.
 
     As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
     """
@@ -291,7 +291,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def boards_of(
     measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
 ) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[Note]]:
-    """Return (runs, result) on one benchmark, one for each set of runs that share questions, and notes.
+    """Return (runs, result) on one benchmark for each set of two or more runs that share questions, and notes.
 
     Means are not compared across such sets.
     """
@@ -461,7 +461,7 @@ def _spread(values: FloatArray) -> Spread | None:
 
 
 def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
-    """Return model-size steps within families found by name (8b, 70b, …): larger model minus next smaller."""
+    """Return model-size steps in families found by name (8b, 70b, …): larger minus next smaller, if it has an SE."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
         size = benchmark.size_in_name(model.model)

@@ -100,7 +100,7 @@ def in_name(name: str, over: str) -> tuple[str, float] | None:
 
 
 def _checkpoint_rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[str, Any]) -> list[Checkpoint]:
-    """Return rows of one training run's checkpoints by step, with differences to earlier ones. Refuse a step twice."""
+    """Return rows of a training run's checkpoints, with differences to the first and previous. Refuse a step twice."""
     for before, after in pairwise(series):
         if before.step == after.step:
             names = [board.pairs.names[place.column] for place in (before, after)]

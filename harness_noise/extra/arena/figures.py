@@ -491,7 +491,7 @@ def _difference_text(row: Any, diff: float, low: float, high: float) -> str:
 
 
 def of_arena(table: Arena) -> list[Picture]:
-    """Return one picture of the models' means for each benchmark, or of checkpoints their curves."""
+    """Return pictures of the leaderboard's benchmarks: curves of checkpoints if there are any, else models' means."""
     boards = table.first_boards
     curves = [curve for board in boards if (curve := steps(table, board)) is not None]
     if curves:

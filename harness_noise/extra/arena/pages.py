@@ -177,7 +177,7 @@ LEVELS = 250
 
 
 def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, Any] | None:
-    """Return a benchmark's pairs as JSON data for the page's script. None if there are too many pairs.
+    """Return a page's JSON data: a benchmark's pairs, questions, slices, places in figures. None if too many pairs.
 
     Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.
     """

@@ -410,7 +410,7 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
 
 
 def _repeats_shift(board: Grid, columns: Columns) -> BoolArray:
-    """Return (P,) True for pairs with a run in which whole repeats are higher or lower than others."""
+    """Return (P,) True for pairs with a run whose whole repeats are higher or lower than others, or are runs."""
     scored, out = ~np.isnan(board.table.mean).T, np.zeros(len(columns), dtype=np.bool_)
     whole = bool(scored.all())
     for m, run in enumerate(board.samples):

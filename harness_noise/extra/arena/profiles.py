@@ -57,7 +57,7 @@ class Profile(Measured):
     """Degrees of freedom of a pair's standard error: few where clusters are few."""
 
     def se(self, a: float, b: float) -> float:
-        """Return the standard error of a − b for two means on this benchmark, with one answer per question.
+        """Return the SE of a − b of two means, one answer each: the rule of thumb, scaled, or else the table's median.
 
         It is the rule of thumb at the mean of a and b, times what the table found it to be off by; the median of the
         table's pairs for a metric outside [0, 1].
@@ -76,7 +76,7 @@ class Profile(Measured):
         return data / (data + prediction) if data + prediction > 0 else None
 
     def beyond(self, *scores: float) -> bool:
-        """Return True if a score is better than every model of the profile, so that it extrapolates."""
+        """Return True if any score is better than every model of the profile (it extrapolates). False if unknown."""
         if self.best_mean is None:
             return False
         sign = -1.0 if self.higher_is_better is False else 1.0
@@ -106,7 +106,7 @@ class Profile(Measured):
                 )
 
     def planning(self, accuracy: float | None = None) -> dict[str, Any]:
-        """Return {ω², σ² of each run, cluster size} as `plan` takes them, for two models of this accuracy.
+        """Return {omega2, sigma2 (None: within omega2), cluster_size} for `plan`, at this accuracy (None: the table's).
 
         Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
 
@@ -320,7 +320,7 @@ _START = 300
 
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
-    """Return the models' means on each question as JSON data, for a profile's file."""
+    """Return {keys, clusters, models, means} of a benchmark's questions as JSON data, for a profile's file."""
     clusters = [question.cluster for question in board.questions]
     return {
         "keys": [question.question for question in board.questions],
@@ -393,7 +393,7 @@ def names() -> list[str]:
 
 
 def locate(path: str | Path) -> Path:
-    """Return a noise profile's path, from a path or a benchmark's name in this package. Refuse unknown names.
+    """Return a noise profile's path: a path as it is, or that of a name in this package. Refuse unknown bare names.
 
     Raises:
         InputError: a bare name that no profile has; names those like it.

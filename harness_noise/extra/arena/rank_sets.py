@@ -141,7 +141,7 @@ class Chosen:
 
 
 def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, splits: int = 200) -> Chosen:
-    """Choose the best two models on a random half of the clusters, measure them on the other, and average.
+    """Choose the best two models on a random half of clusters, measure on the other, average. NaN below 4 clusters.
 
     The halves are independent, so that of models which are equally good the chosen one has no lead on average. The
     maximum on the questions that chose it has one, and the bootstrap's estimate of that bias is too small by a third.

@@ -142,7 +142,7 @@ def mid_ranks(means: FloatArray) -> FloatArray:
 
 
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
-    """Return (G, M) scores summed by cluster and (G,) cluster sizes. None if scores lack, or for tasks or crossed.
+    """Return (G, M) scores summed by cluster, (G,) cluster sizes. None: missing scores, several tasks, or crossed.
 
     A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
     """
@@ -180,7 +180,7 @@ def _better_by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
-    """Return (k,) indexes of the `top` best models. None: of all that may be first, at least two."""
+    """Return (k,) indexes of the `top` best models. `top` None: all that may be first, or else the two best."""
     order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
     if top is not None:
         return order[:top]
@@ -199,7 +199,7 @@ def _all_alike_questions(scores: FloatArray) -> BoolArray | None:
 
 
 def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
-    """Return pass@k and pass^k with standard errors by k, from (N, K) scores of 0 and 1. {} if no question.
+    """Return {pass_at_k, pass_at_k_se, pass_hat_k, pass_hat_k_se: {k: value}} of (N, K) 0/1 scores. {} if no question.
 
     Crossed clusters have no standard errors.
     """
@@ -238,7 +238,7 @@ def with_budget(arena: Arena) -> Arena:
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
-    """Return the arena with how much of the best model's lead is due to picking, and notes. Refuse fixed questions.
+    """Return the arena with how much of the best's lead is selection, and notes. Refuse fixed or crossed questions.
 
     Raises:
         InputError: fixed questions, or questions that are clustered in two crossed ways.
@@ -404,7 +404,7 @@ def with_frontier(result: Arena, measure: str, level: float) -> Arena:
 
 
 def _measure_results(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
-    """Return the results of a measure (such as cost) for the task of this score. None if there are none."""
+    """Return the results of a measure (such as cost) for the task of this score. None if lacking, or for a measure."""
     row = board.benchmark
     if board.pairs.common["unit"] is not None:
         return None

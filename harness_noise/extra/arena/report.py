@@ -439,7 +439,7 @@ def step_text(step: float) -> str:
 
 
 def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) -> list[str]:
-    """Return a sentence per training run on the steps at which its mean changed by more than noise."""
+    """Return a sentence per training run on the steps, if any, at which its mean changed by more than noise."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
     level = arena.settings["level"]
     out = []

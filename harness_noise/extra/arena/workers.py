@@ -268,7 +268,7 @@ class Interner:
         self.questions: dict[tuple[object, ...], Questions] = {}
 
     def shared(self, run: Run) -> Run:
-        """Return the run with strings and questions equal to an earlier run's replaced by the same objects."""
+        """Return the run with strings and questions that equal earlier ones replaced by these, and without logs."""
         measured: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
         unique = {id(part.questions): part.questions for part in measured}
         questions = {key: self._questions(own) for key, own in unique.items()}
@@ -301,7 +301,7 @@ class Interner:
         return self.questions.setdefault((own.kind, *map(id, (*same.values(), own.fields))), kept)
 
     def _earlier_equal(self, value: Sequence[str] | None) -> Any:
-        """Return the earlier sequence that equals this one, or this one if it is new."""
+        """Return the first sequence seen with this length and ends if it equals this one, else this one."""
         if not value:
             return value
         first = self.sequences.setdefault((len(value), value[0], value[-1]), value)

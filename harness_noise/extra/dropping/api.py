@@ -363,7 +363,7 @@ def _add_look(
     *,
     new: bool,
 ) -> None:
-    """Add an interim look at the models to `family`, or repeat the last one if no question is new. Refuse too few.
+    """Add a look at the models to `family` if questions are new. Refuse too few questions, and changed old means.
 
     Raises:
         InputError: too few questions for a first look, or other answers to those of the last look.
@@ -394,7 +394,7 @@ def _add_look(
 
 
 def _repeats(count: IntArray) -> float:
-    """Return the mean of 1/K over questions that all models answered, K being the answers per question."""
+    """Return the mean of 1/K over questions that all models answered, with K answers each. 1 if there are none."""
     both = (count > 0).all(axis=0)
     return float((1 / count[:, both]).mean()) if both.any() else 1.0
 

@@ -68,7 +68,7 @@ def read(request: Request, sources: Sequence[Any]) -> list[Run]:
 
 
 def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole: int) -> int | None:
-    """Return the seed of the question order that all runs share, None if unknown. Refuse different orders.
+    """Return the seed of the question order that all runs share, or None. Refuse different and unrecorded orders.
 
     Args:
         measured: the runs that go on.
@@ -137,7 +137,7 @@ def _seed(entry: MeasuredRun) -> int | None:
 
 
 def _places_in_order(entry: MeasuredRun) -> Mapping[str, str] | None:
-    """Return {question: its place in the order} from a table's column `order`, None without that column."""
+    """Return {"task question": place in the order, a text} of a table's column `order`. None unless all are numbers."""
     out: dict[str, str] = {}
     for part in entry.parts:
         fields = part.questions.fields

@@ -27,7 +27,7 @@ OF_DIFFERENCES = frozenset(
 
 
 def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
-    """Return the noise by factor with rows on all pairs of judges: agreement and difference of means."""
+    """Return the noise by factor with rows on pairs of judges (agreement, difference) and a note. Unchanged if none."""
     settings = Settings()
     answers = [graded for run in runs for graded in _graded(run)]
     compared = [pair for graded in answers for pair in graded.pairs()]

@@ -351,7 +351,7 @@ def _settled(
     bar: Bar,
     settings: Mapping[str, Any],
 ) -> list[Candidate]:
-    """Return the rows, with the verdict removed where missing answers could turn a pass into a fail.
+    """Return the rows. A pass that missing answers could turn into a fail is marked as not judged, with the reason.
 
     Args:
         now: the rows of the answers that there are.
@@ -602,7 +602,7 @@ def _question_means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
 
 
 def scaled(run: Run, ratio: float) -> Run:
-    """Return the run with its scores times `ratio`, or divided by it where lower is better."""
+    """Return the run with scores times `ratio` (divided if lower is better), without answer texts, corpus metrics."""
 
     def times(part: Scores) -> Scores:
         R = 1 / ratio if part.higher_is_better is False else ratio
@@ -1037,7 +1037,7 @@ def _limit(c: Candidate, rule: Rule) -> float | None:
 
 
 def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
-    """Return fields on power: the loss that is detected with 80% power, or the questions needed to pass."""
+    """Return {sees} for regression (loss seen with 80% power), {n_needed, never} for no-loss. {} without an SE."""
     se, df = c.row.se, c.row.df
     if not se or df is None:
         return {}

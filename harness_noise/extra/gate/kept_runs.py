@@ -215,7 +215,7 @@ def provenance(folder: object) -> str:
 
 
 def keep(run: Run, folder: Path, last: int) -> list[Path]:
-    """Write a run into a folder, delete all but the `last` newest. Return [path], [] if it was there. Refuse if barred.
+    """Write a run into a folder, keep the `last` newest. Return [path], [] if it was there. Refuse a barred folder.
 
     Files are numbered, so that their order is that of writing, whatever a clock says. The last is never removed.
 

@@ -163,7 +163,7 @@ def _allowed(gate: Gate) -> str:
 
 
 def _worth(judged: list[GateRow]) -> str:
-    """Return a clause on which losses the gate would detect with 80% power."""
+    """Return a clause on which losses the gate would detect with 80% power, or that none would be, or ""."""
     seen = sorted((row for row in judged if row.sees is not None), key=lambda row: row.sees or 0.0)
     blind = any(row.sees is None and row.se for row in judged)
     if not seen:

@@ -18,7 +18,7 @@ Threshold = tuple[tuple[str, str, str], float, float, int | None]
 
 
 def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
-    """Read each threshold (key, value, rtol, limit) in a YAML file, in order. Refuse none, and two of one row.
+    """Read thresholds (key, value, rtol, limit) of a YAML file, in order. Refuse none (unless `bare`), two of one row.
 
     Two forms are known: `tasks`, a list of names, each with `metrics`, a list of `name` and `value`; and `lmeval` (or
     the top level) with `task` and metrics as keys. Metrics are called `exact_match` or `exact_match,strict-match`.

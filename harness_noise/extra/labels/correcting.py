@@ -186,7 +186,7 @@ class _Labelled:
 
 
 def _matched(part: Scores, labels: Mapping[Label, int | None], tasks: dict[Label, str], file: str) -> _Labelled:
-    """Match labels to the answers of one task of a run, averaged over people. Refuse a question of two tasks.
+    """Match labels to the answers of one task, averaged over people. Add to `tasks`. Refuse a question of two tasks.
 
     Args:
         part: the scores of the answers.
@@ -255,7 +255,7 @@ def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
 def _corrected(
     run: Run, matched: dict[Scores, _Labelled], labels: LabelFile, options: LabelOptions, settings: Settings
 ) -> Run:
-    """Return the run with corrected scores, tasks with few labels together. Refuse too few labels in all.
+    """Return the run with corrected scores. Tasks with few labels are joined in their group or left out. Refuse none.
 
     Where tasks of a group have too few labels for a row of their own, the part is one of all its tasks together.
     """
@@ -425,7 +425,7 @@ def _on_scale(
 def _check_random(
     labelled: Part, tasks: IntArray, judge: FloatArray, order: IntArray, what: str, options: LabelOptions
 ) -> None:
-    """Refuse labels that are not on a random subset: first questions, or chosen by the judge's score.
+    """Refuse labels that are not a random subset: lie together, uneven over tasks, or chosen by the judge's score.
 
     Args:
         labelled: the part.

@@ -27,7 +27,7 @@ TWO_LIKE_THIS = "two runs like this one, as if unrelated"
 
 
 def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
-    """Return a plan's noise from given ω² and σ² (one, or A's and B's). Refuse infinite and negative ones.
+    """Return a plan's noise from given ω² and σ² (one, or A's and B's). Refuse infinite ones, and a negative σ².
 
     Raises:
         InputError: numbers that are no variances.
@@ -65,7 +65,7 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
 
 
 def doubled(noise: Noise) -> Noise:
-    """Return the noise of comparing two runs like this one: double the data variance at most. Refuse two runs."""
+    """Return the noise of two unrelated runs like this one: ω² doubled, σ² of each. Refuse the noise of two runs."""
 
     def twice(v: Variances) -> Variances:
         return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)

@@ -133,7 +133,7 @@ class Asked:
 
     @property
     def assured(self) -> float:
-        """Share of possible pilot runs whose plan must reach the power, as the user asks for."""
+        """Share of possible pilot runs whose plan must reach the power, 0.8 if not given."""
         return ASSURANCE if self.assurance is None else self.assurance
 
     @property
@@ -162,7 +162,7 @@ class Asked:
 
     @property
     def mde_power(self) -> float:
-        """The power at which smallest detectable differences are computed."""
+        """Power at which smallest detectable differences are computed: as given, 0.8 if none is or if it is sought."""
         return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
 
     def at_repeats(self, noise: Noise, v: Variances, K: int) -> PlanAnswer:
@@ -406,7 +406,7 @@ def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
 
 
 def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
-    """Return the number of questions that gives the mean label this standard error."""
+    """Return the number of questions, without a judge, that gives the mean label this standard error."""
     variance = noise.start.at(goal.repeats or 1)
     return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 

@@ -235,7 +235,7 @@ def _sentence(plan: Plan, digits: int) -> str:
 
 
 def pictures(plan: Plan) -> list[Picture]:
-    """Draw the smallest detectable difference against the number of questions, a curve for each K."""
+    """Return [picture] of the smallest detectable difference against the number of questions, a curve for each K."""
     from ...report.canvas import COLOURS, DASHES, MUTED, Axis, Drawing
 
     digits = fmt.decimals(plan.effect / 3)

@@ -134,7 +134,7 @@ def _reference_row(
     *,
     refuse: bool,
 ) -> tuple[FullRow | None, list[Note]]:
-    """Estimate a whole-benchmark mean or A − B. None: no reference, all answered. Refuse nonrandom ones if `refuse`."""
+    """Return (row or None, notes) on a whole-benchmark mean or A − B. Refuse subsets not random if `refuse`."""
     all_blocks = [stratum_of(part if b is None else chances_within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]

@@ -61,7 +61,7 @@ def _side(y: FloatArray, part: Part, Z: FloatArray, codes: IntArray, G: int) -> 
 
 
 def two_parts(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, X: FloatArray) -> TwoParts | None:
-    """Estimate A − B over all N questions from two different random subsets, by regression. None if too small.
+    """Estimate A − B over all N questions from two random subsets, by regression. None: too small or split clusters.
 
     Args:
         y_a: (m_A,) question means of A.

@@ -49,7 +49,7 @@ class StoppingOptions:
 
 
 def whole_number(value: object, what: str) -> int:
-    """Convert a value to a whole number, or raise an error that calls it `what`."""
+    """Convert a value (also a text) to a whole number. Refuse booleans, fractions and all else, naming `what`."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise TypeError
@@ -59,7 +59,7 @@ def whole_number(value: object, what: str) -> int:
 
 
 def number(value: object, what: str) -> float:
-    """Convert a value to a float, or raise an error that calls it `what`."""
+    """Convert a value (also a text) to a float. Refuse what is no number, naming `what`."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

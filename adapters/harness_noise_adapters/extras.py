@@ -10,7 +10,7 @@ from harness_noise.extras import FOLDER, not_installed
 
 
 def extra(path: str, what: str) -> Any:
-    """Import and return an optional module, or raise an error that says how to install `what`.
+    """Import and return an optional module. If not installed, refuse the option `what`, saying how to install it.
 
     Args:
         path: from the folder of extras on.

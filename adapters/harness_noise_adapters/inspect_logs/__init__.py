@@ -46,7 +46,7 @@ class InspectAdapter:
         return read_one(part, options)
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """Return one Run per log. Copies, and earlier tries of retried logs, are dropped with a note."""
+        """Return the errors, and a Run per log without copies and earlier tries of retried logs, which are noted."""
         from .identity import joined
 
         return joined(found)

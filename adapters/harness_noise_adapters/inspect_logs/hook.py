@@ -53,7 +53,7 @@ _runs: dict[str, list[Live]] = {}
 
 
 def task_start(data: TaskStart, flag: Flag | None) -> None:
-    """Register the task that starts if its flag is on, so that its results get error bars."""
+    """Register the starting task if its flag is on, so that its results get error bars. Else clear the current task."""
     if flag is None:
         current.set(None)
     else:

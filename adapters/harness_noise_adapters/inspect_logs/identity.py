@@ -121,7 +121,7 @@ def marks(hashes: Sequence[bytes]) -> bytes:
 
 
 def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
-    """Return the runs of a folder's logs without copies and earlier tries, and the errors.
+    """Return the errors, and the runs of a folder's logs without copies, earlier tries and merged shards (noted).
 
     Args:
         parts: what reading each gave; `PartRead.about` is a `LogIdentity`, None for a log that was not asked for.

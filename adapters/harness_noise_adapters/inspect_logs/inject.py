@@ -94,7 +94,7 @@ def append_record(es: EvalScore, kind: str, row: Mapping[str, Any], **params: An
 
 
 def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]) -> None:
-    """Replace our earlier metrics in score rows by the given estimates, all or none of them.
+    """Replace our metrics in score rows (but those found during the run) by the estimates, in all rows or none.
 
     Without estimates the earlier metrics are only removed.
 

@@ -130,7 +130,7 @@ def _log_of_caller() -> EvalLog | None:
 
 
 def flag_of(log: EvalLog) -> Flag | None:
-    """Return a finished log's settings for error bars, from its metadata or an export's record, or None.
+    """Return a finished log's `Flag`, by its metadata, else by an export's record if it has our metrics. Else None.
 
     Raises:
         InputError: a value that is not understood.

@@ -143,7 +143,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
 
 def cluster_fields(header: Header, spec: Spec | None) -> list[str]:
-    """Return the fields that clusters need: the SPEC and the keys that metrics cluster or group by."""
+    """Return the fields that clusters need: the SPEC (else "cluster") and the keys that metrics cluster or group by."""
     text = spec.text if isinstance(spec, FileSpec) else spec
     return [text or "cluster", *(key for es in header.scores for key in (*named_clusters(es), *group_keys(es.metrics)))]
 

@@ -102,7 +102,7 @@ class TableColumns:
 
     @classmethod
     def of(cls, path: Path | Rows, head: Block, chosen: Mapping[str, str], options: ReadOptions) -> TableColumns:
-        """Decide from a table's first rows and the user's choices what each column holds. Ask or refuse if unclear.
+        """Return what columns hold, by first rows and the user's choices. Raise AskError or RefuseError if unclear.
 
         Args:
             path: the file, for messages.

@@ -440,7 +440,7 @@ _NEAR = 100
 
 
 def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) -> Recognised:
-    """Return the file with the known format that fits it, `TABLE` if none does. Refuse unreadable files.
+    """Return the file with the known format that fits. `TABLE`: none, or `chosen` rules it out. Refuse if unreadable.
 
     Args:
         path: the file.

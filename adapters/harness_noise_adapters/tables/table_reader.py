@@ -90,7 +90,7 @@ _TOTALS = ("total_count", "total", "n_total", "num_total", "count")
 
 
 def check_whole(path: Path | Rows, header: Record, n: int, *, at_least: bool = False) -> None:
-    """Raise an error if a file's first line promises more answers than there are rows.
+    """Raise an error if a file's first line counts more answers than its n rows, unless n is only `at_least`.
 
     Raises:
         RefuseError: only a part of the answers is there.

@@ -61,7 +61,7 @@ def checked(
 
 
 def does_nothing(option: str, named: Named) -> str:
-    """Return the error text for an option that has no effect without another one."""
+    """Return the error text for an option that has no effect without one of two others."""
     first, second = map(named, USERS[option])
     return f"{named(option)} does nothing without {first} or {second}: add one of them, or leave it out"
 

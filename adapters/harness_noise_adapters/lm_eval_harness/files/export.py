@@ -31,7 +31,7 @@ from .scan import Row, Scan, metrics_of
 
 
 def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-    """Write the runs at `path` under `out` with error bars, in the model's subfolder. Return paths. Refuse if none.
+    """Write the runs at `path` under `out` as they lie there, with error bars. Return paths. Refuse if none has any.
 
     Args:
         path: an output folder, a results file or a samples file; of the latter, its whole run.

@@ -70,7 +70,7 @@ class Documents(_ReadAgain):
     """The number of documents that their texts must distinguish to be matched by text, None if they never are."""
 
     def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
-        """Read questions' (text hashes, None unless one per distinct document, excerpts). Refuse a changed file.
+        """Read (text hashes, excerpts) of all questions. Hashes: None unless one per document. Refuse a changed file.
 
         Raises:
             InputError: the file is not the one any more that was read.
@@ -116,7 +116,7 @@ def question_text(doc: Mapping[str, Any]) -> str | None:
 
 
 def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return (passage and question, None without a question, and an excerpt of it or else of any text, or "")."""
+    """Return (passage and question, or None without a question, excerpt of the question or else of any text)."""
     question = _first_text(doc, QUESTION)
     context = _first_text(doc, CONTEXT)
     shown = (_first_text(doc, doc) or "") if question is None else question
@@ -186,7 +186,7 @@ class GeneratedTexts(_ReadAgain):
     """Columns of the scores. If one column scores several answers together, its text is all of theirs."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read (m, K) hashes of K generated texts (K = 1: all joined), a row of 0 if not K. Refuse a changed file."""
+        """Read (m, K) hashes of generated texts (K = 1: all joined), 0 without K texts. Refuse a changed file."""
         out, place = np.zeros((len(rows), self.K), dtype=np.uint64), {row: i for i, row in enumerate(rows)}
         left = len(place)
         for number, line, _, document, _, new in self.scan():

@@ -60,7 +60,7 @@ _EPILOG = "error bars (harness-noise), options of run (`lm-eval run --help` expl
 
 
 def main(argv: list[str]) -> int:
-    """Run `lm-eval ARGV` with our options added, and return its exit code. Refuse options that cannot be used.
+    """Run `lm-eval ARGV` with our options added. Return its exit code, 1 after a printed error. Refuse wrong options.
 
     Raises:
         InputError: a noise option that cannot be used, lm-eval is not installed, or a cluster field

@@ -332,7 +332,7 @@ class _Live:
 
     @contextmanager
     def _guarded(self, when: str) -> Iterator[None]:
-        """Report an error within the block instead of raising it (but SystemExit), and forget the analysis."""
+        """Report an error within the block instead of raising it (except for SystemExit), and forget the analysis."""
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - see above

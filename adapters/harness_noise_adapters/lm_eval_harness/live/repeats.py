@@ -132,7 +132,7 @@ class Asking:
         """True if requests were given → their lengths, and the largest batch that was found with them."""
 
     def _times_of(self, name: str, task: Any) -> tuple[int, int]:
-        """Return answers per question that the task asks for, and that it gets with ours.
+        """Return a task's own answers per question, and those with ours. Remember in `raised` if we ask more often.
 
         The task is not changed. If we ask more often, `raised` remembers it.
         """
@@ -161,7 +161,7 @@ class Asking:
             yield
 
     def _detecting(self, detect: Callable[..., Any]) -> Callable[..., Any]:
-        """Return lm-eval's search for the largest batch, wrapped: our calls reuse a size found for no shorter texts.
+        """Return lm-eval's search for the largest batch, wrapped: our calls reuse a size found for texts as long.
 
         What fits holds for all requests that are no longer than those it was found with.
         """
@@ -183,7 +183,7 @@ class Asking:
     # how often
 
     def times(self, task: str) -> tuple[int, int]:
-        """Return a task's answers per question that lm-eval's filters see, and in all."""
+        """Return a task's answers per question that lm-eval's filters see, and in all. (1, 1): it does not generate."""
         return self._times.get(task, (1, 1))
 
     @property
@@ -219,7 +219,7 @@ class Asking:
         return whole
 
     def ask(self, part: Part | None = None) -> bool:
-        """Ask for all further answers that are missing. Return False if some could not be had.
+        """Ask for all missing further answers, of greedy tasks unless tries are copies. Return False if some fail.
 
         See `more`.
 
@@ -253,7 +253,7 @@ class Asking:
         return [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
 
     def record(self, results: dict[str, Any]) -> None:
-        """Write the raised answers per question into lm-eval's results, in place."""
+        """Write the raised answers per question as `repeats` into the `configs` of lm-eval's results, in place."""
         for name in self.raised:
             results["configs"][name]["repeats"] = self._times[name][1]
 
@@ -357,7 +357,7 @@ class Asking:
         return answers
 
     def _say_cached(self, requests: Sequence[Any]) -> None:
-        """Warn if lm-eval's response cache, and not the model, gave the answers.
+        """Warn if lm-eval's response cache, and not the model, gave some of its own answers.
 
         That cache does not keep sampled answers.
         """

@@ -71,7 +71,7 @@ class Saving:
 
     @property
     def place(self) -> Path | None:
-        """The saved run's folder, or its results file if the folder holds other runs."""
+        """The saved run's folder, or its results file if the folder holds other runs. None if nothing is saved."""
         if self.root is None or self.results is None:
             return None
         return self.root if len(find(self.root)) == 1 else self.results

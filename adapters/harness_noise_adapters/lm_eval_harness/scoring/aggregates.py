@@ -192,7 +192,7 @@ def _infinite(value: Any) -> bool:
 
 
 def _quietly(aggregation: Aggregation) -> Aggregation:
-    """Return the aggregation without warnings and prints, any error raised as ValueError."""
+    """Return the aggregation wrapped: it gives a float, without warnings and prints, and any error as ValueError."""
 
     def call(items: list[Any]) -> float:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):

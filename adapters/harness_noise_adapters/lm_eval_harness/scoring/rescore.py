@@ -361,7 +361,7 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
 
 
 def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Scores:
-    """Return one value per question as scores of another metric, described like `part`."""
+    """Return (n,) values as (n, 1) scores of another metric, described like `part` but without native value, texts."""
     own: dict[str, Any] = {"native": None, "native_is_first": False, "gradings": None, "answers": None, "asked": None}
     return replace(part, metric=metric, values=values[:, None], **(own | fields))
 

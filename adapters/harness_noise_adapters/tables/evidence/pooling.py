@@ -284,7 +284,7 @@ _ENOUGH = 20
 
 
 def _names_rows(column: ColumnFacts, pools: Pools) -> bool:
-    """Return True if an id is new in each row and has the form of an answer's id, not a finer question's."""
+    """Return True if an id is new in each row and names answers: opaque, a number, or questions have as many rows."""
     if len(column.distinct) < len(column.codes) - column.empty:
         return False
     opaque = any(_OPAQUE.search(str(cell)) for cell in column.distinct[:_MOST_SHOWN])

@@ -253,7 +253,7 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
 
 
 def _standard_error_column(table: TableFacts) -> str | None:
-    """Return a column that is the standard error of another (`acc_stderr` of `acc`), None if there is none."""
+    """Return the name of a column that is another's standard error (`acc_stderr` of `acc`), None if there is none."""
     names = dict.fromkeys(column.name for column in table.columns)
     return next((name for name in names if "_stderr" in name and name.replace("_stderr", "", 1) in names), None)
 

@@ -31,7 +31,7 @@ _FAR = 10
 
 
 def scored_together(table: TableFacts, roles: Roles, unused: Sequence[str]) -> list[str]:
-    """Return the unused columns that group a table's questions, if questions of a group score alike.
+    """Return the names of unused columns that group the questions so that those of a group score alike.
 
     One-way analysis of variance of the questions' mean scores, by shuffles, for each column that describes questions.
     """

@@ -114,12 +114,12 @@ def uncertainty(row: Estimate) -> dict[str, Any]:
 
 
 def _folder_name(name: str) -> str:
-    """Replace characters that a folder name cannot have by underscores."""
+    """Return a name with each run of odd characters as one underscore, "unnamed" if nothing else is left."""
     return re.sub(r"[^A-Za-z0-9._@+-]+", "_", name).strip("._") or "unnamed"
 
 
 def _seconds(date: str) -> str:
-    """Convert a run's date to seconds since 1970 as text, "0" without a date."""
+    """Convert a run's date (UTC unless it says) to seconds since 1970 as text. Digits stay, other text is "0"."""
     try:
         moment = datetime.fromisoformat(re.sub(r"T(\d\d)-(\d\d)-(\d\d)", r"T\1:\2:\3", date))
     except ValueError:

@@ -382,7 +382,7 @@ class Stopper:
         return out
 
     def inject(self, results: EvalResults) -> None:
-        """Add the stopping rule's difference to the compared run to the deciding score in Inspect's results."""
+        """Add the last look's difference from the compared run, if any, to the deciding score in Inspect's results."""
         sequential, of = self.outcome, self.decides
         if sequential is None or of is None or self.other is None:
             return

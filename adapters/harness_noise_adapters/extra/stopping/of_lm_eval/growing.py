@@ -32,7 +32,7 @@ MOST_REPEATS = 16
 
 
 def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
-    """Raise an error, before any answer, if the options rule out stopping early or asking only a subset.
+    """Refuse options to stop early or ask a subset with --limit, --samples or several ranks, before any answer.
 
     Raises:
         InputError: says which.
@@ -81,7 +81,7 @@ class Growing:
         """The documents that were asked, by task, None if all were."""
 
     def evaluate(self) -> Any:
-        """Ask block by block until the stopping rule ends it, and return lm-eval's result over what was asked.
+        """Ask in blocks until a rule stops it (none, or our fault: ask all), and return lm-eval's result over these.
 
         Without a rule these are known beforehand, and `further` asks for what comes after lm-eval's own answers. A
         fault of ours costs the looks: then all questions are asked, and those that have been are not asked again.
@@ -104,7 +104,7 @@ class Growing:
             return self.asking.whole(self.part)  # a fault of the task's own comes again, without the model
 
     def further(self) -> None:
-        """Ask for repeats beyond lm-eval's own answers while they pay, in a run without a stopping rule."""
+        """Ask for the further answers wanted, and with `auto` for more while they pay. Nothing with a stopping rule."""
         if self.options.rule is not None:
             return
         if self.asking.ask() and self.options.repeats.auto:
@@ -235,7 +235,7 @@ class Growing:
         return unit.key
 
     def _possible_keys(self, unit: Unit) -> list[tuple[str, str]]:
-        """Return the (metric, filter) pairs that could decide when to stop, best first."""
+        """Return the (metric, filter) pairs that all tasks and the compared run have and the user allows, in order."""
         keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
             keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]

@@ -104,7 +104,7 @@ class Unit:
         return documents
 
     def group(self, tasks: Sequence[str] | None = None) -> Group | None:
-        """Return the group of tasks over which the deciding metric is averaged, None for a single task."""
+        """Return the group over which the deciding metric is averaged, None for one task or before it is chosen."""
         if self.metrics is None or self.key is None:
             return None
         weighting = dict(self.metrics).get(self.key[0], "size")
@@ -252,7 +252,7 @@ class Population:
         return None if self.against is None else scores_of(self.against, task)
 
     def _shared_questions(self, task: TaskQuestions, against: Run) -> TaskQuestions:
-        """Return a task's questions that the run compared with has answered. Refuse if it has none of them."""
+        """Return a task cut to the questions that the run compared with has answered, noting it. Refuse if none."""
         theirs = self._theirs(task.name)
         if theirs is None:
             have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
@@ -378,7 +378,7 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
 
 
 def _rows(task: Any, targets: bool) -> list[Row]:
-    """Return for each document of a task the same question facts that lm-eval will later log.
+    """Return doc_id, doc, doc_hash, target_hash ("" unless `targets`) of each document, as lm-eval will log them.
 
     The reference answer only where it is needed.
     """

@@ -29,13 +29,13 @@ from scipy import special
 import harness_noise as hn
 from harness_noise import as_scores, estimate, estimate_difference, pass_at_k
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
 from harness_noise.analysis.mean import analyze_run, estimate_scores
 from harness_noise.data.clusters import Fields
 from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.errors import counted
+from harness_noise.extra.corpus.estimating import corpus_difference, estimate_corpus
 from harness_noise.extra.gate.judge import Bar, judge
 from harness_noise.extra.regress.fitting import regress_runs
 from harness_noise.extra.regress.results import Coefficient

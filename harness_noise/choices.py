@@ -138,7 +138,10 @@ class DifferenceTest(Registered):
     of_pairs: Function | None = None
     """Differences of all pairs, their columns, their table and the settings → their `decision.Test`."""
     of_corpus: Function | None = None
-    """Noise of a corpus metric, its sides and the settings → its `decision.Test`. Without one, "t" is used."""
+    """Noise of a corpus metric, its sides and the settings → its `decision.Test`.
+
+    A name alone is that of a function of the extra that has such metrics.
+    """
     domain: Function | None = None
     """`analysis.sample.Sample` → why the test is not for it, "" if it is."""
     interval: str = "t"
@@ -443,7 +446,7 @@ T_TEST = register(
         name="t",
         of_difference=f"{_ANALYSIS}.drawn:test_of_t",
         of_pairs=f"{_ANALYSIS}.drawn:pairs_by_t",
-        of_corpus=f"{_ANALYSIS}.corpus:by_t",
+        of_corpus="by_t",
         beside="estimate_difference compare wild all_pairs unpaired corpus_difference",
         words="Student's t of the paired difference, with Satterthwaite's degrees of freedom.",
     )
@@ -454,7 +457,7 @@ SIGN = register(
         title="sign test",
         of_difference=f"{_ANALYSIS}.drawn:test_of_sign",
         of_pairs=f"{_ANALYSIS}.drawn:pairs_by_sign",
-        of_corpus=f"{_ANALYSIS}.corpus:by_t",
+        of_corpus="by_t",
         has_limits=False,
         domain=f"{_ANALYSIS}.drawn:why_no_signs",
         domain_words="scores that each question has (no ratio of sums)",
@@ -467,7 +470,7 @@ PERMUTATION = register(
         name="permutation",
         works="Good",
         of_difference=f"{_ANALYSIS}.drawn:test_of_permutation",
-        of_corpus=f"{_ANALYSIS}.corpus:by_permutation",
+        of_corpus="by_permutation",
         has_limits=False,
         by_cluster=True,
         beside="estimate_difference compare corpus_difference",
@@ -479,7 +482,7 @@ BOOTSTRAP_TEST = register(
         name="bootstrap",
         works="Efron",
         of_difference=f"{_ANALYSIS}.drawn:test_of_bootstrap",
-        of_corpus=f"{_ANALYSIS}.corpus:by_resampling",
+        of_corpus="by_resampling",
         interval="bootstrap",
         by_cluster=True,
         beside="estimate_difference compare unpaired corpus_difference",

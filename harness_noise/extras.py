@@ -123,6 +123,12 @@ class Extra:
     """Model of lm-eval (`--model NAME`) → the module, by its whole name, whose `prepare(arguments)` makes it known."""
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
+    whole: str = ""
+    """The module that makes the rows of metrics over all questions at once, which are no means.
+
+    Its functions are `estimate_corpus(part, run, settings)` and `corpus_difference(a, b, run_a, run_b, settings)`, and
+    those that shipped tests name in `of_corpus`.
+    """
     explains: Mapping[str, str] = field(default_factory=dict)
     """Optional field of rows → the module that explains a row which has it.
 
@@ -183,6 +189,14 @@ def module_if_any(keyword: str) -> Any:
     for package, extra in found().items():
         if keyword in extra.keywords:
             return import_module(f"{package}.{extra.keywords[keyword].module}")
+    return None
+
+
+def whole() -> Any:
+    """Return the extra's module for metrics over all questions at once, None if none is installed."""
+    for package, extra in found().items():
+        if extra.whole:
+            return import_module(f"{package}.{extra.whole}")
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .. import extras
 from ..arrays import IntArray, Labels, picked
 from ..data.native_values import agreed_pairs, are_zero_one
 from ..data.notes import Note, merge_notes
@@ -107,9 +108,7 @@ def _compare_pair(
                 row, said = run_difference(what, settings)
                 said = [*said, *_doubled_notes(what, row, settings)]
             else:
-                from .corpus import corpus_difference
-
-                row, said = corpus_difference(*what, run_a, run_b, settings), []
+                row, said = extras.whole().corpus_difference(*what, run_a, run_b, settings), []
         except NothingSharedError as error:  # one task without a shared question must not take the others with it
             left_out.append(error)
             continue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import choices
+from .. import choices, extras
 from ..arrays import FloatArray
 from ..choices import INTERVALS, WILSON, T
 from ..data.clusters import spec_in_words
@@ -256,9 +256,8 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         else:
             estimates.append(estimate_of(parts, run, settings, group=group))
     if run.corpus:
-        from .corpus import estimate_corpus
-
-        estimates += [estimate_corpus(part, run, settings) for part in run.corpus]
+        whole = extras.whole()
+        estimates += [whole.estimate_corpus(part, run, settings) for part in run.corpus]
     notes += _without_range(estimates)
     reasons: dict[tuple[str, str], list[str]] = {}
     for skip in run.skipped:

@@ -318,7 +318,7 @@ class CorpusScores(OnQuestions):
     of_rows: Literal["function", "order"] | None = None
     """The kind of `aggregate`: a function of the rows' distribution (BLEU, F1), or an order statistic (the median).
 
-    None: code of the task, which may group rows, so that it is examined (`stats.grouping`).
+    None: code of the task, which may group rows, so that it is examined.
     """
     stats: FloatArray | None = None
     """(n, K, S) values that are summed over questions, NaN for a missing repeat."""

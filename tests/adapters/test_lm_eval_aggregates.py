@@ -317,7 +317,7 @@ def test_without_lm_eval_the_reason_says_so(pair: tuple[Path, Path], monkeypatch
 @pytest.fixture(scope="module")
 def custom(folder: Path) -> Any:
     with pytest.MonkeyPatch.context() as patch, noise(repeats=2) as session:
-        for module in ("harness_noise.analysis.corpus", aggregates.__name__):  # sklearn takes its time
+        for module in ("harness_noise.extra.corpus.estimating", aggregates.__name__):  # sklearn takes its time
             patch.setattr(f"{module}.CALLS", 250)
         results = toys.simple_evaluate(folder, ["custom"], Writer())
     assert session.problems == []

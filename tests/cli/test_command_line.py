@@ -51,7 +51,7 @@ def test_a_small_command_loads_what_it_needs_only(command: list[str], tmp_path: 
     heavy = [
         "pandas", "jinja2", "lm_eval", "inspect_ai",
         "scipy.sparse", "scipy.stats", "scipy.optimize", "scipy.linalg",
-        *(f"harness_noise.{name}" for name in ("extra.arena.results", "stats.resampling", "analysis.corpus")),
+        *(f"harness_noise.{name}" for name in ("extra.arena.results", "stats.resampling", "extra.corpus.estimating")),
         "harness_noise.extra.plan.results",
     ]  # fmt: skip
     # before scipy 1.17 the special functions, which every command needs, load scipy.linalg by themselves

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import harness_noise
-from harness_noise.analysis.corpus import jackknife_variance
 from harness_noise.arrays import FloatArray, IntArray, columns_of
 from harness_noise.stats import pairs as engine
 from harness_noise.stats.cluster_variance import (
@@ -91,12 +90,6 @@ def test_a_task_with_one_cluster_has_no_scores() -> None:
     tasks = np.array([0, 0, 1, 1])
     assert cluster_scores(np.ones((2, 4)), design(4, ["a", "b", "c", "c"], tasks, np.array([0.5, 0.5]))) is None
     assert not cells(design(3, ["a", "a", "a"])).identified
-
-
-def test_the_jackknife_is_the_variance_of_the_mean_of_pseudo_values() -> None:
-    """(G − 1)/G Σ (θ_c − θ̄)² [Efron & Stein 1981]."""
-    theta = np.random.default_rng(2).normal(size=11)
-    assert jackknife_variance(theta) == pytest.approx(10 / 11 * float(((theta - theta.mean()) ** 2).sum()), rel=1e-12)
 
 
 @pytest.mark.parametrize("between", [False, True])

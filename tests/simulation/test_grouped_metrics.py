@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis.corpus import estimate_corpus
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
+from harness_noise.extra.corpus.estimating import estimate_corpus
 from harness_noise.settings import Settings
 
 pytestmark = pytest.mark.simulation

@@ -12,12 +12,12 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import compare
-from harness_noise.analysis.corpus import Side
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.matching import pair_questions
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.extra.arena.build import distinct_names
+from harness_noise.extra.corpus.estimating import Side
 from harness_noise.stats.ranks import answers_above
 
 DOUBLE = 2.2

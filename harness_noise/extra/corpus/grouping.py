@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ...arrays import FloatArray, IntArray
 
 MOST_ROWS = 400
 RESAMPLES = 200

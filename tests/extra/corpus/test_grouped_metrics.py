@@ -12,7 +12,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores
-from harness_noise.stats.grouping import delete_one_variance, key_of, seen_of
+from harness_noise.extra.corpus.grouping import delete_one_variance, key_of, seen_of
 
 SIZE = 4
 

@@ -17,29 +17,29 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, blank
-from ..choices import BOOTSTRAP, INTERVALS, T_TEST, TESTS, WILSON, T
-from ..data.clusters import split_crossed
-from ..data.matching import pair_questions
-from ..data.native_values import MISMATCH, reproduces
-from ..data.questions import by_name
-from ..data.scores import CALLS, CorpusScores, Run
-from ..errors import InputError, NothingSharedError
-from ..results.diagnostics import UNSPLIT
-from ..results.rows import Estimate, estimate
-from ..settings import Settings, check_scale
-from ..stats import decision, intervals, resampling
-from ..stats.cluster_variance import Variance, cells, clustered_variance
-from ..stats.contrast import cluster_codes, design
-from ..stats.data_limit import chi_square
-from ..stats.grouping import delete_one_variance, jackknife_blocks, key_of, seen_of
-from ..stats.intervals import OneMean, effective_flips
-from ..stats.moments import Moments, undefined_moments
-from ..stats.pairs import Leads, sides_of
-from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
-from .drawn import by_bootstrap
-from .ranges import check_range, hull, outside_message
-from .rows import Evidence, Interval, RowDecision, compared_fields, mean_fields, row_of
+from ...analysis.drawn import by_bootstrap
+from ...analysis.ranges import check_range, hull, outside_message
+from ...analysis.rows import Evidence, Interval, RowDecision, compared_fields, mean_fields, row_of
+from ...arrays import BoolArray, FloatArray, IntArray, blank
+from ...choices import BOOTSTRAP, INTERVALS, T_TEST, TESTS, WILSON, T
+from ...data.clusters import split_crossed
+from ...data.matching import pair_questions
+from ...data.native_values import MISMATCH, reproduces
+from ...data.questions import by_name
+from ...data.scores import CALLS, CorpusScores, Run
+from ...errors import InputError, NothingSharedError
+from ...results.diagnostics import UNSPLIT
+from ...results.rows import Estimate, estimate
+from ...settings import Settings, check_scale
+from ...stats import decision, intervals, resampling
+from ...stats.cluster_variance import Variance, cells, clustered_variance
+from ...stats.contrast import cluster_codes, design
+from ...stats.data_limit import chi_square
+from ...stats.intervals import OneMean, effective_flips
+from ...stats.moments import Moments, undefined_moments
+from ...stats.pairs import Leads, sides_of
+from ...stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
+from .grouping import delete_one_variance, jackknife_blocks, key_of, seen_of
 
 _MOST_BLOCKS = 500
 """Blocks of clusters that a metric which has to be called is called without."""
@@ -460,7 +460,9 @@ def _test(noise: SumNoise, sides: Sequence[Side], settings: Settings) -> decisio
         return decision.Test()
     if noise.by_deletion and BOOTSTRAP.name in (settings.test, settings.interval_of_difference):
         raise InputError(_cannot_resample(sides[0].part, "test" if settings.test == BOOTSTRAP.name else "interval"))
-    tested: decision.Test = TESTS[settings.test_of_difference].call("of_corpus", noise, sides, settings)
+    chosen = TESTS[settings.test_of_difference]
+    own = {"by_t": by_t, "by_resampling": by_resampling, "by_permutation": by_permutation}.get(str(chosen.of_corpus))
+    tested: decision.Test = own(noise, sides, settings) if own else chosen.call("of_corpus", noise, sides, settings)
     if settings.interval_of_difference == BOOTSTRAP.name and noise.distribution is not None:
         read = by_resampling(noise, sides, settings)
         tested = replace(tested, limits=read.limits, interval=read.interval)

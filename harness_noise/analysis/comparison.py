@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .. import extras
 from ..arrays import IntArray, Labels, picked
 from ..data.native_values import agreed_pairs, are_zero_one
-from ..data.notes import Note, merge_notes
+from ..data.notes import NO_ERROR_BAR, Note, merge_notes
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError, parameter, some_of
 from ..io.first_answers import first_of
@@ -30,7 +30,7 @@ from .otherwise import would_change
 from .ranges import zeros_below
 from .recorded import correction
 from .repeats import copy_notes
-from .rows import NO_DIRECTION, RowDecision, decide_rows
+from .rows import NO_DIRECTION, NO_WHOLE, RowDecision, decide_rows, null_row
 from .sample import as_scores, is_scored, members_of, named_repeats, scored_pairs, texts_of
 from .scoring import Checked, alike_note
 
@@ -108,7 +108,7 @@ def _compare_pair(
                 row, said = run_difference(what, settings)
                 said = [*said, *_doubled_notes(what, row, settings)]
             else:
-                row, said = extras.whole().corpus_difference(*what, run_a, run_b, settings), []
+                row, said = _whole_difference(*what, run_a, run_b, settings)
         except NothingSharedError as error:  # one task without a shared question must not take the others with it
             left_out.append(error)
             continue
@@ -126,6 +126,15 @@ def _compare_pair(
         raise left_out[0]
     notes += [Note("nothing_shared", f"left out: {error}") for error in left_out]
     return rows, flips, notes, each_what
+
+
+def _whole_difference(
+    a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings
+) -> tuple[RowDecision, list[Note]]:
+    """Return the row of A − B of a metric that is not a mean, null with a note where nothing installed estimates it."""
+    if (whole := extras.whole()) is not None:
+        return whole.corpus_difference(a, b, run_a, run_b, settings), []
+    return null_row(a, b, run_a, run_b, settings), [Note(NO_ERROR_BAR, NO_WHOLE).of(a.task, a.metric)]
 
 
 def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list[Note]:

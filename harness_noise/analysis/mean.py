@@ -32,7 +32,7 @@ from .doubled import doubled_note
 from .judges import judge_notes, with_judge
 from .ranges import MISSING_SHARE, Ends, check_range, mean_if_missing, score_range, zeros_below
 from .recorded import correction
-from .rows import Interval, mean_fields
+from .rows import NO_WHOLE, Interval, mean_fields
 from .sample import (
     Estimated,
     Sample,
@@ -255,12 +255,14 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
             estimates.append(_skipped(run, group, settings))
         else:
             estimates.append(estimate_of(parts, run, settings, group=group))
-    if run.corpus:
-        whole = extras.whole()
+    skipped = list(run.skipped)
+    if run.corpus and (whole := extras.whole()) is not None:
         estimates += [whole.estimate_corpus(part, run, settings) for part in run.corpus]
+    elif run.corpus:
+        skipped[:0] = [Skipped(*part.key, NO_WHOLE, part.native) for part in run.corpus]
     notes += _without_range(estimates)
     reasons: dict[tuple[str, str], list[str]] = {}
-    for skip in run.skipped:
+    for skip in skipped:
         estimates.append(_skipped(run, skip, settings))
         reasons.setdefault((skip.code, skip.reason), []).append(f"{skip.task} {skip.metric}")
     for (code, reason), names in reasons.items():

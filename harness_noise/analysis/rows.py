@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..arrays import FloatArray, stacked
+from .. import extras
+from ..arrays import FloatArray, blank, stacked
 from ..data.scores import OnQuestions, Run
 from ..results.diagnostics import OF_ALL_ANSWERS, SCORED
 from ..results.rows import COULD, COULD_NOT, NO_RANGE, NOT_KNOWN, SCORED_DIFFERENTLY, Difference, difference
@@ -21,8 +22,8 @@ from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Skew, detectable_distance, skew_of
 from ..stats.intervals import Limits
 from ..stats.missing import UNTOLD, Reach
-from ..stats.moments import Moments, is_skewed
-from ..stats.pairs import Leads, Sides, difference_columns, noise_columns
+from ..stats.moments import Moments, is_skewed, undefined_moments
+from ..stats.pairs import Leads, Sides, difference_columns, noise_columns, sides_of
 
 NOWHERE = Limits(math.nan, math.nan)
 
@@ -69,6 +70,9 @@ def mean_fields(
 
 
 NO_DIRECTION = "the run does not say whether higher or lower is better. Higher is taken to be better"
+
+
+NO_WHOLE = extras.not_installed("the noise of a metric that is not a mean over questions")
 
 
 def compared_fields(
@@ -226,6 +230,16 @@ class Evidence:
     """True if the variance uses clusters."""
     paired: tuple[FloatArray, Design] | None = None
     """The paired differences and their design, where they are a sample of questions."""
+
+
+def null_row(a: OnQuestions, b: OnQuestions, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
+    """Return the row of a difference of which nothing is known: two metrics that nothing installed estimates."""
+    unknown, none = np.full(1, math.nan), np.zeros(1, dtype=np.intp)
+    m = undefined_moments(np.zeros(1), np.zeros(1))
+    of = Differences(unknown, unknown, unknown, np.zeros(1, dtype=np.bool_), unknown)
+    sides = sides_of([none, none], [none, none], [m, m], unknown)
+    evidence = Evidence(m, of, decision.Test(), blank(Leads, 1), sides)
+    return row_of(evidence, {"skipped_metric"}, settings, **compared_fields([a], [b], run_a, run_b))
 
 
 def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:

@@ -192,7 +192,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _asked_and_missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """Return two (n, M): 1 where a run was asked a question, and the share of its answers missing (0 if unknown)."""
+    """Return two (n, M): 1 where a run was asked, and the share of its answers missing (all 0 if unknown of a run)."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0

@@ -94,7 +94,7 @@ def first_lines(boards: Sequence[BenchmarkResult]) -> list[str]:
 
 
 def _most_often_best(boards: Sequence[BenchmarkResult]) -> str:
-    """Return a sentence that counts the benchmarks on which each model may be the best."""
+    """Return a sentence that counts, for four models, the benchmarks on which each may be the best."""
     counts: Counter[str] = Counter()
     for board in boards:
         counts.update(model.model for model in board.models if model.among_best)

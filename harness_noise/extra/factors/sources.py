@@ -89,7 +89,7 @@ def _gains(variances: Sequence[Component], answers: int, more: int, variance: fl
 
 
 def _factor_row(component: Component, whole: float, gain: float | None) -> FactorRow:
-    """Return one factor's output row: its variance, limits, share of an answer's variance, and gain."""
+    """Return one factor's output row: its variance, limits, share of an answer's variance, SE of the mean, and gain."""
     return FactorRow(
         component.name,
         component.variance,

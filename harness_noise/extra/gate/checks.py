@@ -25,7 +25,7 @@ Filled = tuple[Run, list[Run]]
 def worst_case(
     run: Run, baselines: Sequence[Run], settings: Settings, vouched: Collection[str] = ()
 ) -> tuple[list[Filled], set[Key]] | None:
-    """Return runs with missing scores filled in each extreme way, and rows without a range. None: none is missing.
+    """Return [(run, baselines)] with missing scores filled from worst to best, and keys that cannot be. None: no need.
 
     Also the other way round, and where scores are graded with those between the ends: t is not monotone in them.
 
@@ -124,7 +124,7 @@ def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference])
 
 
 def _count_scored_differently(run: Run, base: Run) -> dict[Key, Checked]:
-    """Return {(task or group, metric, scorer): count of equal answers that two runs score differently}."""
+    """Return {(task or group, metric, scorer): check for equal answers that the two runs score differently}."""
     ((run, base),), _ = agreed_pairs([(run, base)])
     matched, _ = matched_scores(run, base, alone=len(run.scores) == len(base.scores) == 1)
     found = {a.key: scoring_of(a, b) for a, b in matched}

@@ -576,7 +576,7 @@ def _complete(run: Run) -> tuple[Run, int]:
 
 
 def _set_of_right(joined: Run, runs: Sequence[Run]) -> Run:
-    """Set `of_right` in question means if the original scores were only 0 and 1."""
+    """Return the run of question means with `of_right` True if the original scores were only 0 and 1, else False."""
     of_key: dict[Key, list[Scores]] = {}
     for part in (part for run in runs for part in (*run.scores, *run.parts)):
         of_key.setdefault(part.key, []).append(part)
@@ -616,7 +616,7 @@ def scaled(run: Run, ratio: float) -> Run:
 
 
 def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -> Comparison:
-    """Return the rows of A − ratio·B. Where A and B always agree, with limits from A − B.
+    """Return the comparison of A − ratio·B. Where A and B always agree, its limits come from A − B.
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
@@ -635,7 +635,7 @@ def _with_plain_limits(run: Run, base: Run, result: Comparison, settings: Settin
 
 
 def of_either(run: Run, base: Run, among: Mapping[Key, str]) -> dict[Key, str]:
-    """Return {row: why one of the two runs has no scores of it, "" if both have}."""
+    """Return {row: why one of the runs has no scores of it, "" if both have, or each measured one thing}."""
     mine, theirs = _measured(run), _measured(base)
     alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
     out: dict[Key, str] = {}
@@ -776,7 +776,7 @@ def _with_look_interval(
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
-    """Return the gate row for the mean of all rows that can be judged, A − B. Refuse none, and mixed metrics."""
+    """Return the gate row for the mean of the usable rows, A − B or A − ratio·B. Refuse none, and mixed metrics."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
     result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
     ((row,), (tested,)) = result.comparisons, result.one_sided
@@ -1037,7 +1037,7 @@ def _limit(c: Candidate, rule: Rule) -> float | None:
 
 
 def _power_fields(c: Candidate, rule: Rule, alpha: float) -> dict[str, Any]:
-    """Return {sees} for regression (loss seen with 80% power), {n_needed, never} for no-loss. {} without an SE."""
+    """Return {sees} for regression (loss seen with 80% power), {n_needed, never} for no-loss with a slack. {} else."""
     se, df = c.row.se, c.row.df
     if not se or df is None:
         return {}

@@ -115,7 +115,7 @@ def _though(judged: list[GateRow], allowed: str) -> str:
 
 
 def _is_beyond(row: GateRow) -> bool:
-    """Return True if the estimate itself does not reach what is required."""
+    """Return True if the estimate itself does not reach what is required. False if one of the two is unknown."""
     if row.estimate is None or row.threshold is None:
         return False
     missing = row.threshold - row.estimate
@@ -143,7 +143,7 @@ def _with_unit(row: GateRow, value: float | None) -> str:
 
 
 def _threshold(row: GateRow) -> str:
-    """Format the threshold that a row must reach, in the digits that the user gave."""
+    """Format the threshold that a row must reach, in the digits that the user gave. "–" without one."""
     if row.threshold is None:
         return fmt.MISSING
     scale = fmt.scale_of(row)

@@ -92,7 +92,7 @@ def _interval(row: Estimate | Difference) -> str:
 
 
 def _data_noise(row: Estimate | Difference) -> tuple[float | None, str]:
-    """Return (standard error from data noise, ""), or (its upper limit, "less than ") if not seen."""
+    """Return (SE of data noise or None, ""), or (its upper limit, "less than ") if the estimate is below 0."""
     if row.var_data is not None and row.var_data < 0:
         return row.se_data_upper, "less than "
     return row.se_data, ""

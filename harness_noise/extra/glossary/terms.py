@@ -64,7 +64,7 @@ def by_every_name() -> dict[str, Term]:
 
 
 def find(word: str) -> Term | None:
-    """Return the glossary's term with this name, column label, JSON field or diagnostic code, or None."""
+    """Return the glossary's term with this name (plural, too), label, JSON field or diagnostic code, or None."""
     word = " ".join(word.split())
     for name in (_general(word).lower(), _general(word).lower().removesuffix("s")):
         if (term := by_every_name().get(name)) is not None:

@@ -80,7 +80,7 @@ def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) 
 
 
 def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTask:
-    """Return the labels on one task of one run, with those whose `answer_id` names the answer.
+    """Return the labels, also empty ones, on one task of one run, with the answers that their `answer_id` names.
 
     An answer hash that is not of this run belongs to another run.
     """
@@ -138,7 +138,7 @@ def _ambiguous_repeat(file: LabelFile, label: Label, number: int, task: Labelled
 
 
 def _all_named(tasks: Sequence[LabelledTask]) -> bool:
-    """Return True if every repeat in the file is a name of a repeat of its run. False if the file has no repeat."""
+    """Return True if the file has repeats, and each is the name of a repeat of its run that its hash agrees with."""
     each = [(task.named(), task.known, [x for x in task.labels if x.repeat is not None]) for task in tasks]
     places = [
         (names.get(_plain_name(label.repeat or "")), known.get(label))

@@ -199,7 +199,7 @@ def _form(sources: Sequence[Any], profile: object, omega2: float | None, accurac
 
 
 def _of_profile(path: str | Path, inputs: Asked, request: Request, *, looks: Looks | str | None) -> Plan:
-    """Return the plan whose noise is taken from a benchmark's noise profile.
+    """Return the plan with the noise of a benchmark's profile, for its number of questions if no goal is given.
 
     Where one answer to each question says nothing of ω² alone.
     """

@@ -155,7 +155,7 @@ class Asked:
 
     @property
     def inflation(self) -> float | None:
-        """The design effect that ω² does not hold: as given, or 1 + (m − 1) · ICC [Kish, §5.4]."""
+        """The design effect that ω² does not hold: as given, or 1 + (m − 1) · ICC [Kish, §5.4]. None without."""
         if self.icc is None or self.cluster_size is None:
             return self.design_effect
         return 1 + max(0.0, self.cluster_size - 1) * self.icc
@@ -171,7 +171,7 @@ class Asked:
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Return questions, effect, power with K answers each: two given, one found. Refuse what has no plan."""
+        """Return questions, effect, power (two given, one found), mde, cost for K answers. Refuse what has no plan."""
         variance, units = v.at(K), noise.units
         effect, n, power = self.effect, self.n, self.mde_power
         if n is None:
@@ -323,7 +323,7 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
 
 
 def _assumptions(noise: Noise, goal: Asked) -> list[str]:
-    """Return sentences on what the plan compares and what it assumes on clusters."""
+    """Return sentences on what the plan compares, on a pilot that is not to be trusted, and on clusters."""
     said: list[str] = []
     if MISMATCH in noise.diagnostics:
         said.append(
@@ -457,7 +457,7 @@ def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
 
 
 def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, goal: Asked) -> Plan:
-    """Return the plan with the best numbers of answers per question for each task."""
+    """Return the plan with the best number of answers per question by task, the mde that they give, and a note."""
     sizes, variances = zip(*tasks.values(), strict=True)
     K = planning.repeats_by_task(variances, sizes, answers, goal.k_max)
     total = sum(variances) or 1.0

@@ -392,7 +392,7 @@ def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
 def expected_scores(
     questions: Questions, task: str, references: Sequence[Run], metric: str | None = None
 ) -> FloatArray | None:
-    """Return (n,) reference runs' mean score per question as a share (0–1) of the range. None: no reference.
+    """Return (n,) mean score of references by question as a share (0–1) of the range, ½ if none. None: no reference.
 
     Args:
         questions: of the task.

@@ -116,7 +116,7 @@ def _adjusted(Z: FloatArray, starts: IntArray) -> FloatArray:
 
 
 def repeat_weights(y_variance: float, noise: FloatArray) -> FloatArray:
-    """Return (n,) weights 1/(ω² + noise_i), where ω² is estimated and noise_i is given, normalised to mean 1.
+    """Return (n,) weights 1/(ω² + noise_i) of mean 1, with ω² from `y_variance`, at least 0. All 1 if any sum is 0.
 
     Args:
         y_variance: residual variance of the question means of an unweighted fit.

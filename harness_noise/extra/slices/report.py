@@ -25,7 +25,7 @@ SLICES = 60
 
 
 def sections(table: Any, marks: Marks) -> list[Section]:
-    """Return the tables of a result's slices, and of the tests that they differ."""
+    """Return the table of a result's slices (at most 60, of the smallest p), and of tests that they differ, if any."""
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     title, left = "By slice", len(rows) - SLICES
     if left > 0:

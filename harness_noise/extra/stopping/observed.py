@@ -172,7 +172,7 @@ def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: 
 
 
 def _se_if_constant(of: Differences) -> float | None:
-    """Return a standard error for differences that are all equal, from the sign test. None if unknown.
+    """Return an SE for equal differences, by the sign test, or Bonett and Price's interval if all are 0, or None.
 
     The exact sign test says how likely that is; where all differences are 0, the interval of Bonett & Price.
     """

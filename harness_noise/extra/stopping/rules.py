@@ -386,7 +386,7 @@ def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
 
 
 def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
-    """Return after how many answers each interim look is taken, at about equal steps of information.
+    """Return the index of the last answer before each interim look, at about equal steps of information.
 
     A giant cluster may fill several.
     """

@@ -296,7 +296,7 @@ class _Checked:
                     yield f"read: {part.task}: keys of questions that are empty or no strings"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
-        """Yield complaints unless the scores of some questions are those expected, in order."""
+        """Yield complaints unless questions have the expected scores, in order, and tasks as many missing ones."""
         parts = [part for run in self.once for part in run.scores]
         holes: dict[str, int] = {}
         for (task, *metric, key), scores in expected.items():

@@ -457,7 +457,7 @@ def _gate_row(a: TotalsOf, b: TotalsOf | None, floor: float | None, margin: floa
 def _with_power(
     rows: Sequence[GateRow], widths: Sequence[float], rule: Rule, margin: float, alpha: float
 ) -> list[GateRow]:
-    """Return the rows with the loss that the rule regression detects with 80% power, None if it exceeds the range."""
+    """Return the rows. Under the rule regression they get the loss seen with 80% power, None if beyond the range."""
     judged = sum(row.p_value is not None for row in rows)
     if rule != "regression" or not judged:
         return [*rows]

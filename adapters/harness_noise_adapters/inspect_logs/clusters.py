@@ -137,7 +137,7 @@ class TaskClusters:
         return tuple(labels), words
 
     def labels_or_none(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return clusters like `labels`, but (None, None) with a note if a sample lacks the field."""
+        """Return clusters like `labels`, but (None, None) and a note if a field is missing or a template fails."""
         try:
             return self.labels(spec, plain=plain)
         except InputError as error:
@@ -145,7 +145,7 @@ class TaskClusters:
             return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
-        """Return a run's clusters, and True if a scorer's own `stderr(cluster=…)` may still name others.
+        """Return a run's clusters (named, copied or by key `cluster`), and True if a scorer's stderr may name others.
 
         Args:
             named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from

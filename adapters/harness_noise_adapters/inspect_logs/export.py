@@ -50,7 +50,7 @@ Placed = dict[int, dict[str | None, "Estimate"]]
 
 
 def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-    """Write the logs at `path` with error bars under `out`, copy a folder's other files. Return the logs' paths.
+    """Write logs with error bars under `out` (refuse if none gets any), copy a folder's other files. Return the logs.
 
     Returns:
         The logs with noise in `out`, also those that were there already, with the same content; none for a log

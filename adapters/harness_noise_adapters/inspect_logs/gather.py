@@ -347,7 +347,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
 
 
 def _row_labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
-    """Return {index of a log's score row: its name in our results}, distinct where reducers differ.
+    """Return {index of a score row: its name in our results}, distinct by reducer, without rows of `noise` alone.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
     first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
@@ -535,7 +535,7 @@ class _Native:
         return parts or [_Part(None, refused=_NO_SCORE)]
 
     def _keyed(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return candidates for the dictionary keys whose mean equals a native metric.
+        """Return candidates for dictionary keys whose mean equals a native metric, if one key or equal numbers do.
 
         A key comes once, with the first such metric.
         """
@@ -565,7 +565,7 @@ class _Native:
         return list(out.values())
 
     def _other_keys(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return candidates for dictionary keys whose mean equals no native metric.
+        """Return a candidate for each of these keys, `like` native metrics that equal its mean and are nearest in name.
 
         A native value that is the mean of one only is said.
         """

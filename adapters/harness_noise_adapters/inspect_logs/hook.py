@@ -327,7 +327,7 @@ def renew(log: EvalLog, results: Any, scores: Any) -> None:
 
 
 def full_benchmark(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Estimate the whole benchmark from the subset asked, and add it to results. Return notes.
+    """Add estimates of the whole benchmark to results, if the run has references and was not cut. Return notes.
 
     The estimates go into the record of the stopping, and beside the scores that they are of.
 
@@ -447,7 +447,7 @@ def close(placed: Sequence[tuple[Estimate, EvalScore]], stops: Sequence[Any], st
 
 
 def next_step(lives: Sequence[Live]) -> str:
-    """Return a sentence on what to do next, with a command for the first log."""
+    """Return a sentence with the next command, for the first log that was decided or stopped early, else the first."""
     early = [live for live in lives if live.stopper is not None and _stopped_early(live.stopper.outcome)]
     decided = [live for live in early if live.stopper.asking.against is not None]
     which = "this run" if len(lives) == 1 else "the first run"

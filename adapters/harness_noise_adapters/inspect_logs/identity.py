@@ -73,7 +73,7 @@ def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
 
 
 def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
-    """Return True if the scores still have the fingerprint stored when the run was stopped, or none is stored.
+    """Return True if scores of the record's scorer still have the fingerprint stored at the stop, or it has none.
 
     A decision without a fingerprint is believed.
 

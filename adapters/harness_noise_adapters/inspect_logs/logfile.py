@@ -218,7 +218,7 @@ def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _unpacked_zstd(packed: bytes) -> Iterator[bytes]:
-    """Yield Zstandard data unpacked in pieces of bounded size. Raise ValueError if they are damaged."""
+    """Yield Zstandard data unpacked in pieces. Raise ValueError if damaged, InputError if nothing can unpack it."""
     zstd: Any
     try:
         import zstandard as zstd
@@ -561,7 +561,7 @@ def _beginnings(path: Path, wanted: Mapping[tuple[str, int], object]) -> Iterato
 
 
 def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
-    """Yield the samples of a log: from an archive those with wanted ids, from a JSON log all.
+    """Yield a log's samples: of an archive those with wanted ids (all if no name fits), of a JSON log all.
 
     If an archive's file names fit none, all of its samples come.
     """

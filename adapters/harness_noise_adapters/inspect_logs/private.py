@@ -92,7 +92,7 @@ def _wrap_results(callers: Mapping[str, str | None], subject: Callable[[], Any],
 def _with_noise(
     subject: Callable[[], Any], add: Adding, failed: Failed, original: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a wrapper of `eval_results` that also adds our metrics for what `subject` returns.
+    """Return `eval_results` wrapped to also add our metrics for what `subject` returns, if any. `failed` gets errors.
 
     It adds nothing if `subject` returns None.
     """

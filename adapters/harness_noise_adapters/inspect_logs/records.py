@@ -216,7 +216,7 @@ PLAIN_SCORERS = frozenset(("match", "includes", "pattern", "answer", "exact", "f
 
 
 def _judges(scorers: Mapping[str, Mapping[str, Any]], model: str, stats: Any) -> frozenset[str]:
-    """Return the names of the scorers that ask a model for verdicts.
+    """Return the scorers that ask a model: by name or option, or all but plain ones if another model was used.
 
     They are known by their names or options; if another model was asked, all own ones count.
     """
@@ -620,7 +620,7 @@ class SampleAnswers:
         )
 
     def same_questions(self) -> list[list[tuple[str, int]]]:
-        """Return lists of answers to the same question, those with differing scores first.
+        """Return lists of (id, epoch) of questions with several answers (`apart`: all), differing scores first.
 
         Questions of one answer are among them if `keep.apart`.
         """
@@ -631,7 +631,7 @@ class SampleAnswers:
         return sorted(several, key=lambda answers: _alike([self.rows[answer].scores for answer in answers]))
 
     def differently_graded(self, answers: Sequence[tuple[str, int]]) -> bool:
-        """Return True if two of these answers have the same text but different scores."""
+        """Return True if two of these answers have the same text but different scores by one scorer."""
         by_verdict: dict[tuple[int, str], list[Any]] = {}
         for row in map(self.rows.__getitem__, answers):
             for scorer, value in row.scores.items():
@@ -710,7 +710,7 @@ def _edit(history: Any) -> tuple[Any, Any] | None:
 
 
 def answer_hash(sample: Mapping[str, Any]) -> int:
-    """Return a 64-bit hash of the model's answer text without reasoning. 0 if a judge may have seen more.
+    """Return a 64-bit hash of the answer's text without reasoning, 0 for an error, tool calls or an empty answer.
 
     0 where a judge may have seen more than the text, or none of it: an empty answer, an error, an agent with tools.
     """
@@ -760,7 +760,7 @@ def input_text(value: str | list[Any]) -> str:
 
 
 def _texts(message: Mapping[str, Any], without: str = "") -> list[str]:
-    """Return the parts of a chat message as texts, without parts of type `without`.
+    """Return the parts of a chat message as texts (others as JSON), without parts of type `without`.
 
     What is not text comes as JSON.
     """
@@ -793,7 +793,7 @@ def target_text(target: str | list[str]) -> str:
 
 
 def _answer(target: str | list[str], choices: Sequence[Any]) -> str:
-    """Return the right answer's text and all choices as sorted JSON, to compare questions by.
+    """Return the right answer's text and all choices as sorted JSON, or the target without choices, to compare.
 
     Many questions have the same words and the same letter.
     """

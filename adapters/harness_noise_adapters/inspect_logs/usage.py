@@ -29,7 +29,7 @@ _TOKENS = {
 
 
 def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[Note]]:
-    """Return the scores with each answer's measures (tokens, cost, time), and notes on what they exclude.
+    """Return the scores, those of single answers with measures (tokens, cost, time), and notes on what is excluded.
 
     Args:
         scores: of the task.
@@ -91,7 +91,7 @@ def _fields(sample: Mapping[str, Any], header: Header, wanted: Collection[str] |
 
 
 def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> dict[str, Any]:
-    """Return the evaluated model's token counts, less what it used in other roles such as judge."""
+    """Return the evaluated model's token counts, less what it used in other roles such as judge. {} if unknown."""
     usage = by_model.get(header.model)
     if not isinstance(usage, dict):
         return {}

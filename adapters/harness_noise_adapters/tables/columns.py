@@ -258,7 +258,7 @@ def _nested_value(keys: Sequence[str], record: Any) -> Any:
 
 
 def _wording(roles: Roles, vouched: bool) -> str | None:
-    """Return the name of the column with the question's text, which backs a guessed question id, else None."""
+    """Return the name of the column (question or prompt) whose varied texts show that runs ask the same, else None."""
     question = roles.question
     assert question is not None
     several = len(question.distinct)
@@ -329,7 +329,7 @@ def _words_without_score(column: ColumnFacts) -> str:
 
 
 def _agreement(roles: Roles) -> str | None:
-    """Return a sentence on the share of rows where the model's answer equals the right one, None if unknown."""
+    """Return words on the share of rows whose answer equals the right one, None if unknown, 0 or no such scores."""
     gold, pred, score = roles.gold, roles.pred, roles.score[0]
     if gold is None or pred is None or roles.labels or gold.is_worded:
         return None

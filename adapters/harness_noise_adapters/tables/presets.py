@@ -127,7 +127,7 @@ _TYPES: dict[str, type] = {"str": str, "bool": bool, "Mapping": dict, "Sequence"
 
 
 def _checked_entry(kind: type[T], place: str, data: Any, **more: Any) -> T:
-    """Build an object of class `kind` from one entry of a formats file, and raise an error for unknown fields."""
+    """Build an object of class `kind` from one entry of a formats file. Refuse unknown, missing or wrong fields."""
     if not isinstance(data, dict):
         raise InputError(f"{place}: is no table of names and values")
     by_name = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]

@@ -103,7 +103,7 @@ class FileReader:
         return get(self.source.file)
 
     def _key(self, preset: Preset) -> tuple[Callable[[Record], str | None], Callable[[Block], Sequence[Any]]]:
-        """Return two functions that name questions: of one row, and of many at once. They refuse too deep nesting."""
+        """Return two functions that name questions, of a row and of a block: by a cell, or a hash of several cells."""
         gets = [getter(path) for path in preset.question]
         if len(gets) == 1:
             return (lambda row: cell_text(gets[0](row))), column(preset.question[0], gets[0])

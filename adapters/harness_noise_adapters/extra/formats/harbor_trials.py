@@ -83,7 +83,7 @@ def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
 
 
 def _settings(kwargs: Any, version: Any, task: str) -> str:
-    """Return an agent's settings as text for the run's name, with secrets left out and long values hashed.
+    """Return an agent's settings as text for the run's name: no secrets, long values hashed, the task as TASK.
 
     A setting that names the task (an id of the trial) is that of the agent for every task.
     """

@@ -96,7 +96,7 @@ def _add_task(answers: Answers, file: Path) -> None:
 
 
 def _describe(answers: Answers, path: Path, model: str) -> str:
-    """Add lighteval's own means from its results file to `answers`, and return the model's full name."""
+    """Add lighteval's own means from its results file to `answers`. Return the model's full name, else `model`."""
     data = document(path, DAMAGED)
     results = field(data, "results")
     for key, values in results.items() if isinstance(results, dict) else ():

@@ -60,7 +60,7 @@ def _labels_of(path: Path | Rows) -> LabelFile:
 
 
 def _columns(path: Path | Rows, head: Sequence[Record]) -> dict[str, str]:
-    """Return {label field (question, label, model, …): the file's column}. Refuse a file without those needed."""
+    """Return {label field (question, label, model, …): the file's column}. Refuse one without question or label."""
     have = {snake(str(name)): str(name) for record in head for name in record}
     names = {
         ours: have[next(name for name in aliases if name in have)]

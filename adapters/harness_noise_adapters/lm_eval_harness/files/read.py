@@ -212,7 +212,7 @@ def _one_score(K: int) -> str:
 
 
 def counted(samples: Samples) -> dict[Key, Scored]:
-    """Return pass@1 columns as K scores per question: c of K right become c ones and K − c zeros.
+    """Return the pass@1 columns alone, as K scores per question: c of K right become c ones and K − c zeros.
 
     A column that has no such counts is left out.
     """

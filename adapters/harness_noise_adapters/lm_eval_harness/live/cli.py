@@ -212,7 +212,7 @@ def _yaml(path: str) -> Any:
 
 
 def next_step(session: Session) -> str | None:
-    """Return a sentence on what to do next with the finished run. None if nothing was saved.
+    """Return a sentence on what to do next after a run of the command line. None without an analysis.
 
     None where that is not known.
     """
@@ -249,7 +249,7 @@ def not_whole(saving: Saving) -> str:
 
 
 def report(session: Session) -> None:
-    """Print our table and advice after lm-eval's own, and unsaid notes on stderr.
+    """Print our table and advice after lm-eval's own, and unsaid notes on stderr. Nothing on other ranks.
 
     Nothing on other ranks, or where there is no analysis.
     """

@@ -129,7 +129,7 @@ class Journal:
         _mine.add(self.run)
 
     def take(self, slot: Slot, servers: Collection[Any]) -> str | None:
-        """Return an earlier run's answer to this request and repeat from one of these servers, else None.
+        """Return, and count, an earlier run's answer to this request and repeat by one of these servers, else None.
 
         Args:
             slot: its place.

@@ -495,7 +495,7 @@ class Asking:
         return mine
 
     def put(self, samples: Mapping[str, Sequence[dict[str, Any]]], answers: Answers) -> None:
-        """Append further answers to lm-eval's own in the logged samples, in place."""
+        """Append further answers, up to K in all, to lm-eval's own in the logged samples, in place."""
         for name, found in answers.items():
             own, K = self.times(name)
             for row in samples.get(name, ()):

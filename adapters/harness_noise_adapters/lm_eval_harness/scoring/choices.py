@@ -118,7 +118,7 @@ class Log:
         return out
 
     def _reading(self, right: BoolArray) -> FloatArray | None:
-        """Return (n,) acc_prob if these choices are the right ones, None if a logged `acc` contradicts."""
+        """Return each row's acc_prob if these choices are the right ones, None if a logged `acc` contradicts."""
         counts, accurate, likely = np.asarray(self.counts), np.asarray(self.accurate), np.asarray(self.likely)
         starts = np.cumsum(counts) - counts
         out = np.full(len(counts), np.nan)

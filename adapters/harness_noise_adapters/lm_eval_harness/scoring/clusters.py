@@ -128,7 +128,7 @@ def clusters(
     flag: str = "`cluster`",
     whole: bool = False,
 ) -> dict[str, tuple[Labels, str | None]]:
-    """Return {task: (cluster labels, SPEC in words)}, without unclustered tasks. Add hints to `notes`.
+    """Return {task: (labels, SPEC in words)} by the SPEC, else as carried, without unclustered tasks. Add notes.
 
     Args:
         spec: the user's; None where nothing was said.

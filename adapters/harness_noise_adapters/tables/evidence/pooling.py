@@ -169,7 +169,7 @@ def _ask_of_numbered_rows(table: TableFacts, roles: Roles) -> None:
 
 
 def _repeat_column(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts | None:
-    """Return the column that numbers the repeats of each question, None if there is none."""
+    """Return the column, named so, that numbers (or surely or mostly varies with) repeats, None if there is none."""
     found = table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score])
     found = [one for one in found if one.kind not in ("object", "list", "scores", "empty")]
     found = [one for one in found if not one.is_constant or one.last in _SURE]
@@ -270,7 +270,7 @@ def _tells_of_answer(column: ColumnFacts, pools: Pools, roles: Roles) -> bool:
 
 
 def _is_balanced(column: ColumnFacts, pools: Pools) -> bool:
-    """Return True if a few values come equally often under every question, as assigned conditions do."""
+    """Return True if a few values come equally often under each of 20 or more questions, as conditions do."""
     kinds, codes = np.unique(column.codes, return_inverse=True)
     V, Q = len(kinds), len(pools.counts)
     if not 1 < V <= _MOST_SHOWN or Q < 2:

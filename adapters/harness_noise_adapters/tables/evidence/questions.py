@@ -259,7 +259,7 @@ def _standard_error_column(table: TableFacts) -> str | None:
 
 
 def refuse_means(table: TableFacts, roles: Roles, candidates: Sequence[ScoreCandidate]) -> None:
-    """Raise an error if rows are means over many answers, not single answers (rule 7).
+    """Raise RefuseError if rows are means over many answers, not single answers (rule 7).
 
     Raises:
         RefuseError: says what shows it.
@@ -330,7 +330,7 @@ def says_failure(cell: Any) -> bool:
 
 
 def note_failed(roles: Roles) -> None:
-    """Add a note for the user on failed answers that count with the lowest score, and the mean without them."""
+    """Add a note if the failed answers with a score all have the lowest: the mean with them and without."""
     cause, (score, *more) = roles.cause, roles.score
     if cause is None or more or score.kind == "scores" or not np.isfinite(score.numbers).any():
         return

@@ -42,7 +42,7 @@ class EveryEvalEverAdapter:
         return _is_file(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read result and sample files into one Run for each model of each file. Results alone get no error bar."""
+        """Read files into one Run per model and file, faulty ones left out with a note. No samples: no error bars."""
         options = replace(options, columns=columns_of(path, options.columns))
         if not options.columns.keys() <= set(OURS):
             raise InputError(f"{path}: of this format `columns` names only {', '.join(OURS)}")
@@ -62,7 +62,7 @@ class EveryEvalEverAdapter:
         return [replace(run, notes=(*run.notes, *left_out)) for run in runs]
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write copies with `score_details.uncertainty` for all results with samples. Refuse files without any."""
+        """Write copies with `score_details.uncertainty` in all results that have samples. Refuse if none has."""
         from .writing import write_again
 
         written: list[Path] = []

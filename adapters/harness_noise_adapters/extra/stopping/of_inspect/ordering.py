@@ -43,7 +43,7 @@ def stop_with(running: Any, stopping: EarlyStopping) -> None:
 
 
 def reorder() -> bool:
-    """Patch Inspect so that samples start in our random order. Return False if this version does not allow it."""
+    """Patch Inspect to start samples in a stopper's order and tell it of their ends. Return False if it cannot."""
     try:
         run = import_module(RUN)
         owner, name, wrap, expected = run, "tg_collect", _collecting, ["funcs"]

@@ -258,7 +258,7 @@ class Stopper:
         self.look()
 
     def look(self) -> None:
-        """Check the stopping rule for each block now complete. After an error never check again."""
+        """Check the stopping rule for each block (or the epochs) now complete. After an error never check again."""
         try:
             if self.off:
                 return
@@ -286,7 +286,7 @@ class Stopper:
         self._say(self.taken.message if self.taken.decision else f"{self.taken.message} (no problem)")
 
     def _decide_on_epochs(self) -> None:
-        """Decide, whenever another epoch is complete, whether further epochs would still reduce the noise."""
+        """Ask no further epochs (see `most`) if the complete ones show that more would not pay. Say what was found."""
         epochs = next((k for k, left in enumerate(self.left) if left), self.epochs)
         if self.most or epochs <= self.weighed:
             return
@@ -391,7 +391,7 @@ class Stopper:
             append_record(first[0], "sequential", sequential.to_dict(), against=self.against)
 
     def close(self) -> dict[str, Any]:
-        """Count unfinished answers as missing at the task's end, and return the record for the log."""
+        """Count unfinished answers as missing at the task's end, add closing sentences. Return the log's record."""
         for answer in self.started:
             self._end(answer)
         self.to_say += self.summary()

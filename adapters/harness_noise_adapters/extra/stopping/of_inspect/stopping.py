@@ -51,7 +51,7 @@ logger = logging.getLogger("harness_noise")
 
 
 def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
-    """Make Inspect ask before each sample whether to skip it. Return why the task must not start, or None.
+    """Make Inspect ask us whether to skip each sample, if options ask less. Return why not to start, or None.
 
     Returns:
         Why the task must not start.
@@ -77,7 +77,7 @@ def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
 def stopper_of(
     live: Live, samples: Sequence[Sample], epochs: int, asking: StoppingSettings, folders: Sequence[str]
 ) -> Stopper:
-    """Build what decides when a task may stop, before its first answer. Refuse settings that do not fit."""
+    """Return a task's Stopper before its first answer: subset, order, run compared with. Refuse unfit settings."""
     spec, config, to_say = live.spec, live.spec.config, live.to_say
     task, text = spec.task, live.flag.settings.cluster
     named = None if text is None else UserSpec(text)
@@ -172,7 +172,7 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
 
 
 def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scorers) -> tuple[str, ...] | None:
-    """Return the cluster of each question for the error bars, None without. Raise an error if they are missing.
+    """Return each question's cluster by SPEC, sample or a scorer's stderr, None without. Refuse a missing field.
 
     Where the user's own cannot be had, the task does not start.
     """
@@ -244,7 +244,7 @@ def declared(spec: EvalSpec) -> str | None:
 
 
 def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
-    """Choose the score that decides when to stop, compared with no other run. Refuse a choice that is not clear.
+    """Return the score that decides when to stop without another run: `metric`, or a sole scorer's. Else refuse.
 
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.

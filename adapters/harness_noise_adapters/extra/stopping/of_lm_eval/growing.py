@@ -177,7 +177,7 @@ class Growing:
             self._score(part)
 
     def _steps(self, unit: Unit) -> dict[str, int]:
-        """Return a dict from task to how many more answers each question should get, only tasks that gain.
+        """Return {task: further answers each question should get} for `auto` tasks that gain and have questions enough.
 
         A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """

@@ -329,7 +329,7 @@ class Population:
     def _chances(
         self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], labels: Sequence[str] | None
     ) -> FloatArray | None:
-        """Return (N,) probabilities of each question to be drawn into the subset, None if equal for all."""
+        """Return (N,) chances of questions by scores that references predict, None (equal chances) if one has none."""
         assert self.options.sample is not None
         expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]

@@ -162,7 +162,7 @@ def critical_values(
     gamma: float = GAMMA,
     info: Sequence[float] | None = None,
 ) -> tuple[float, ...]:
-    """Return critical |z| at each look at these fractions, α/2 per side [Lan; Armitage]. Refuse falling ones.
+    """Return critical |z| at each look, α/2 per side [Lan; Armitage]. Refuse fractions that do not rise within (0, 1].
 
     Args:
         fractions: of the whole information, rising, in (0, 1].

@@ -363,7 +363,7 @@ def best_p(pairs: Pairs) -> FloatArray:
 
 
 def rival_p(pairs: Pairs) -> FloatArray:
-    """Return (M, M) one-sided p of "this rival (column) is not better than this model (row)". NaN untested.
+    """Return (M, M) one-sided p of "this rival (column) is not better than this model (row)". NaN: untested, withheld.
 
     NaN if the pair is not tested, or if the scoring differs.
     """

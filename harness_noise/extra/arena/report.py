@@ -115,7 +115,7 @@ def board_name(board: BenchmarkResult) -> str:
 
 
 def file_names(arena: Arena) -> list[str]:
-    """Return a unique plain ASCII file name, without an ending, for each benchmark: number, task and metric."""
+    """Return a unique plain ASCII file name without an ending for each benchmark: number, task, metric, scorer."""
     names = []
     for i, board in enumerate(arena.boards, 1):
         task, metric, scorer = board.key

@@ -101,7 +101,7 @@ def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole
 
 
 def _was_asked(board: Grid, m: int, entry: MeasuredRun) -> BoolArray:
-    """Return (N,) True for the shared questions that this run was asked, with or without a score."""
+    """Return (N,) True for the questions of all runs that this run was asked, with or without a score."""
     out = []
     for rows, part in zip(board.rows, entry.parts, strict=True):
         own = np.zeros(1 + max(int(each.max(initial=-1)) for each in rows), dtype=np.bool_)

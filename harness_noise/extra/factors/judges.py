@@ -80,7 +80,7 @@ class _Graded:
         return out
 
     def runs(self) -> tuple[Run, Run]:
-        """Return two judges' verdicts as two runs, so that they can be compared question by question."""
+        """Return two judges' verdicts as two runs (higher is better, no texts), to be compared question by question."""
         first = replace(
             self.first, scorer="none", native=None, diagnostics=(), factors=None, gradings=None, higher_is_better=True
         )

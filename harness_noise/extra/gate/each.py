@@ -213,7 +213,7 @@ def _counts(part: Scores, rows: Sequence[int], low: float, high: float) -> tuple
 
 
 def _fisher(x: IntArray, k: IntArray, y: IntArray, m: IntArray) -> FloatArray:
-    """Return one one-sided Fisher p per question: the chance of at most x right of k, given y right of m."""
+    """Return one one-sided Fisher p per question: the chance of at most x right of k, with x + y right of k + m."""
     from scipy.stats import hypergeom  # takes long to import
 
     return np.asarray(hypergeom.cdf(x, k + m, x + y, k))

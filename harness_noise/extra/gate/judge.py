@@ -864,7 +864,7 @@ def _floors_in(floors: Mapping[Key, Floor] | Floor) -> Sequence[Floor]:
 def against_floors(
     run: Run, floors: Mapping[Key, Floor] | Floor, bar: Bar, settings: Settings
 ) -> tuple[list[Candidate], list[Note]]:
-    """Return gate rows for a run's means against floors, and notes. Refuse a bar outside a metric's range.
+    """Return gate rows for a run's means against floors, also for one without the other. Refuse a bar outside a range.
 
     Args:
         run: the run.
@@ -1080,7 +1080,7 @@ def family(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
-    """Simulate the gate: how often identical models fail it, and which losses it detects.
+    """Simulate the gate: how often identical models do not pass, the losses it detects, the questions it needs.
 
     T = (z + δ)/s is drawn for each row at its own standard error and degrees of freedom, the rows independent, and the
     rule applied to each draw. The same draws serve every loss, so that the power grows with it. A loss that is not

@@ -40,7 +40,7 @@ def names_of_repeats(part: Scores) -> list[str]:
 
 
 def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) -> list[Mapping[Label, int | None]]:
-    """Return for each task {label: index of its answer, None: whole question}. Refuse numbers that are too high.
+    """Return for each task {non-empty label: index of its answer, None: whole question}. Refuse too high numbers.
 
     An `answer_id` says which answer it is. Without one, repeats have the names that the run gives them, or they count
     the answers from 0 or from 1, the same way in the whole file.

@@ -412,7 +412,7 @@ def _questions_for(se: float, noise: Noise, goal: Asked) -> int:
 
 
 def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
-    """Return the plan with how many questions people must label to correct a judge."""
+    """Return the plan with how many questions people must label to correct a judge, and a note that says so."""
     r2 = noise.r2 if goal.r2 is None else goal.r2
     assert r2 is not None
     judged = noise.n_questions if goal.judged is None else goal.judged

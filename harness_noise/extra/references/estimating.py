@@ -115,7 +115,7 @@ def _checked(
 
 
 def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
-    """Return (scores, name, weights) of each task of a run, and of each group whose tasks it all has."""
+    """Return (scores, name, weights) of each task (weights None) and of each group whose tasks a run all has."""
     out: list[tuple[list[Scores], str, list[float] | None]] = [([part], part.task, None) for part in run.scores]
     for group in run.groups:
         parts = group_parts(run, group)

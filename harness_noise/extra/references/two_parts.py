@@ -114,7 +114,7 @@ def two_parts(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, X: F
 
 
 def _paired(y_a: FloatArray, part_a: Part, y_b: FloatArray, part_b: Part, codes: IntArray) -> float | None:
-    """Return the variance of the paired mean difference on questions that both subsets share. None if < 2."""
+    """Return the variance of the paired mean difference on shared questions. None if < 2 of them or their clusters."""
     common, at_a, at_b = np.intersect1d(part_a.asked, part_b.asked, return_indices=True)
     if len(common) < 2:
         return None

@@ -286,7 +286,7 @@ def _count_answered(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before
 
 
 def _answered(part_a: Scores, part_b: Scores) -> int:
-    """Return the number of B's questions that A has answered. Refuse an A that answered only the first ones.
+    """Return the number of B's questions that A has answered. Refuse if they lie together in benchmark order.
 
     The first questions of the benchmark are refused as no random part.
     """

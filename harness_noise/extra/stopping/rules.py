@@ -523,7 +523,7 @@ class Look:
         return self.z is not None and abs(self.z) < inner[-1]
 
     def report(self) -> tuple[float | None, float | None, float | None]:
-        """Return (estimate, lower, upper limit) corrected for the looks, if the run ends now. None if unknown."""
+        """Return (estimate, lower, upper limit) if the run ends now, corrected for looks unless rule se. Or None."""
         o, rule = self.observed, self.rule
         if o.estimate is None or not o.se or o.df is None:
             return o.estimate, None, None

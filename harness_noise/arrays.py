@@ -19,8 +19,8 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 HashArray: TypeAlias = NDArray[np.uint64]
 PixelArray: TypeAlias = NDArray[np.uint8]
 AnyArray: TypeAlias = NDArray[Any]
-Labels: TypeAlias = Sequence[object] | NDArray[np.generic]
-"""A label for each question."""
+NamesLike: TypeAlias = Sequence[object] | NDArray[np.generic]
+"""A name for each question, such as that of its cluster or task."""
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""
 Rows = TypeVar("Rows", bound="DataclassInstance")

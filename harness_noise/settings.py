@@ -69,7 +69,7 @@ _SENTENCES = {
     "estimate analyze export": f"{{what}} is about a difference: it is for `compare`{words('difference')}, and "
     "here is one model",
     "estimate.cluster estimate.only estimate_difference.cluster estimate_difference.only": (
-        "{what} names a field of the questions of a run, and arrays have none: give labels as `clusters`, and only the "
+        "{what} names a field of the questions of a run, and arrays have none: give names as `clusters`, and only the "
         "rows that count"
     ),
     "export.only export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",

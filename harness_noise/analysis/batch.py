@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import HUGE, BoolArray, FloatArray, Labels, rows_of
+from ..arrays import HUGE, BoolArray, FloatArray, NamesLike, rows_of
 from ..choices import INTERVALS, T
 from ..data.scores import Run, Scores
 from ..errors import InputError
@@ -32,7 +32,11 @@ CHUNK = 4_000_000
 
 
 def each_difference(
-    a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: NamesLike | None,
+    crossed: tuple[NamesLike, NamesLike] | None,
+    settings: Settings,
 ) -> tuple[Difference, ...]:
     """Return the mean A − B with noise of each of P pairs, each tested by itself. Refuse other than (P, n, K).
 
@@ -42,8 +46,8 @@ def each_difference(
     Args:
         a: (P, n, K_A) scores, NaN where an answer is missing.
         b: (P, n, K_B).
-        clusters: (n,) labels; None: independent questions.
-        crossed: two sets of labels, in place of `clusters`.
+        clusters: (n,) names; None: independent questions.
+        crossed: two sets of names, in place of `clusters`.
         settings: how to compute.
 
     Raises:
@@ -75,7 +79,7 @@ def _needs_only_t(settings: Settings) -> bool:
 
 
 def _difference_rows(
-    a: FloatArray, b: FloatArray, clusters: Labels | None, settings: Settings
+    a: FloatArray, b: FloatArray, clusters: NamesLike | None, settings: Settings
 ) -> Iterator[RowDecision]:
     """Yield the row of A − B, before its verdict, for each of P pairs of complete (P, n, K) score arrays."""
     first = [as_scores(x[0], clusters) for x in (a, b)]

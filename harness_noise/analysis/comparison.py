@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import extras
-from ..arrays import IntArray, Labels, picked
+from ..arrays import IntArray, NamesLike, picked
 from ..data.native_values import agreed_pairs, are_zero_one
 from ..data.notes import NO_ERROR_BAR, Note, merge_notes
 from ..data.scores import CorpusScores, Group, Run, Scores
@@ -299,7 +299,11 @@ def _list(scores: Sequence[Scores]) -> str:
 
 
 def difference_of_arrays(
-    a: ArrayLike, b: ArrayLike, clusters: Labels | None, crossed: tuple[Labels, Labels] | None, settings: Settings
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: NamesLike | None,
+    crossed: tuple[NamesLike, NamesLike] | None,
+    settings: Settings,
 ) -> Difference:
     """Return A − B with noise for two score arrays on the same questions. `clusters` holds for both."""
     each = as_scores(a, clusters, settings.missing, crossed=crossed), as_scores(b, missing=settings.missing)

@@ -285,7 +285,7 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
     only = (aligned.only_a + compared.left_out[0], aligned.only_b + compared.left_out[1])
     codes, corrected, population = compared.codes(), dict[str, Any](), settings.questions_are == "population"
     limit: DataLimit | None = None
-    clustered = a.labels is not None and population
+    clustered = a.clusters is not None and population
     codes |= {"unpaired_questions"} if any(only) else set()
     codes |= {"different_prompts"} if aligned.different_prompts else set()
     a.check_test(settings)

@@ -17,8 +17,8 @@ BY_WORDS = "the words of the question"
 
 def clustered_by_words(part: Scores) -> Scores | None:
     """Return the scores with questions of equal text put into one cluster. None if no clusters change."""
-    labels = clusters_with_doubles(part.questions, part.clusters)
-    return None if labels is None else replace(part, clusters=labels, cluster_spec=BY_WORDS)
+    clusters = clusters_with_doubles(part.questions, part.clusters)
+    return None if clusters is None else replace(part, clusters=clusters, cluster_spec=BY_WORDS)
 
 
 def doubled_note(part: Scores, se: float | None, again: Callable[[Scores], float | None]) -> list[Note]:

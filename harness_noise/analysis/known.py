@@ -123,7 +123,7 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
         asked=stack_rows([part.was_asked.astype(np.float64) for part in parts]) == 1,
         gradings=None,
         answers=_texts_below(parts),
-        clusters=tuple(of_task) if whole.between_tasks else whole.labels,
+        clusters=tuple(of_task) if whole.between_tasks else whole.clusters,
         cluster_spec=whole.cluster_spec,
         bounds=whole.bounds,
         factors=None,

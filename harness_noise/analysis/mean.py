@@ -185,7 +185,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
     first, shares = parts[0], group_shares(parts, group)
     data, bounds = sample(parts, shares), score_range([Ends.of(parts)], settings)
     codes, population, interval = codes_of(parts, group), settings.questions_are == "population", Interval()
-    clustered, more = data.labels is not None and population, dict[str, Any]()
+    clustered, more = data.clusters is not None and population, dict[str, Any]()
     if data.empty:
         m, code = empty_moments(data, settings)
         codes.add(code)

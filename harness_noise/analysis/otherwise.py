@@ -59,12 +59,12 @@ def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[Change, Call
 
     yield Change(UNCLUSTERED), lambda: again(lambda part: replace(part, clusters=None, answers=None, gradings=None))
     first = what.parts_a if any(part.clusters is not None for part in what.parts_a) else what.parts_b
-    held_labels = tuple(label for part in first for label in part.clusters or ())
-    crossed = split_crossed(held_labels)
-    # of crossed clusters each way has its own: a pair of labels is no cluster
-    for way, labels in enumerate(crossed) if crossed else [(None, held_labels)]:
-        largest, size = Counter(labels).most_common(1)[0]
-        if len(set(labels)) > 2 and size > 1:
+    clusters = tuple(cluster for part in first for cluster in part.clusters or ())
+    crossed = split_crossed(clusters)
+    # of crossed clusters each way has its own: a pair of names is no cluster
+    for way, names in enumerate(crossed) if crossed else [(None, clusters)]:
+        largest, size = Counter(names).most_common(1)[0]
+        if len(set(names)) > 2 and size > 1:
             yield Change(LARGEST, largest), partial(again, partial(_without_cluster, cluster=largest, way=way))
 
 
@@ -74,8 +74,8 @@ def _without_cluster(part: Scores, cluster: str, way: int | None) -> Scores:
     A side without such clusters of its own loses them when the two runs are paired.
     """
     crossed = None if way is None else split_crossed(part.clusters)
-    labels = part.clusters if way is None else crossed and crossed[way]
-    if labels is None:
+    names = part.clusters if way is None else crossed and crossed[way]
+    if names is None:
         return replace(part, answers=None, gradings=None)
-    kept = np.flatnonzero(np.asarray(labels, dtype=object) != cluster)
+    kept = np.flatnonzero(np.asarray(names, dtype=object) != cluster)
     return replace(part.take(kept), answers=None, gradings=None)

@@ -293,18 +293,18 @@ def _distinct(scores: Scores) -> Scores:
 def _clusters(
     parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[Note]
 ) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return the united questions' cluster labels, and what they are made of. Refuse if some are not known."""
+    """Return the united questions' clusters, and what they are made of. Refuse if some are not known."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]
     if not named:
         return None, parts[0].cluster_spec
-    labels = joint_clusters(parts, rows, n)
-    if None in labels:
+    clusters = joint_clusters(parts, rows, n)
+    if None in clusters:
         raise InputError(
             f"{parts[0].task}: one run of {run.model} has clusters, another has none and other questions: which "
             "clusters those are in is not known. Use `cluster=SPEC`, or `cluster='none'`"
         )
     for k in named[1:]:
-        if not same_partition([labels[i] for i in rows[k]], parts[k].clusters or ()):
+        if not same_partition([clusters[i] for i in rows[k]], parts[k].clusters or ()):
             text = f"two runs of {run.model} cluster the questions differently. Those of {run.name} are used"
             notes.append(Note("clusters_differ", text).of(parts[0].task))
-    return tuple(label for label in labels if label is not None), parts[named[0]].cluster_spec
+    return tuple(cluster for cluster in clusters if cluster is not None), parts[named[0]].cluster_spec

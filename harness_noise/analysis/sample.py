@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arrays import BoolArray, FloatArray, IntArray, Labels, picked, rows_of
+from ..arrays import BoolArray, FloatArray, IntArray, NamesLike, picked, rows_of
 from ..choices import TESTS
 from ..data.across import clusters_across
 from ..data.clusters import CROSS, spec_in_words, split_crossed
@@ -68,9 +68,9 @@ class Sample:
     stats: QuestionStats
     values: FloatArray
     """(n, K), padded with NaN where tasks differ in K."""
-    labels: tuple[str, ...] | None
+    clusters: tuple[str, ...] | None
     cluster_spec: str | None
-    """Source of the labels, None without labels."""
+    """Source of the clusters, None without clusters."""
     strata: IntArray
     shares: FloatArray | None
     """Weights of the tasks, None for weights by size."""
@@ -116,7 +116,7 @@ class Sample:
 
     @property
     def n_answers(self) -> IntArray:
-        """(n,) number of scored answers to each question. If labels correct a judge, the judge's."""
+        """(n,) number of scored answers to each question. If a judge is corrected, the judge's."""
         return self.stats.count if self.corrected is None else self.corrected.n_answers
 
     @property
@@ -130,7 +130,7 @@ class Sample:
             stats=self.stats.take(index),
             values=self.values[index],
             per=picked(self.per, index),
-            labels=picked(self.labels, index),
+            clusters=picked(self.clusters, index),
             strata=self.strata[index],
             corrected=None if self.corrected is None else rows_of(self.corrected, index),
             rows=self.rows[index],
@@ -175,23 +175,23 @@ class Sample:
             )
 
     def design(self) -> Design:
-        ways = split_crossed(self.labels)
+        ways = split_crossed(self.clusters)
         if ways is not None:
-            return with_crossed(self._design_of_labels(None), *ways)
-        design = self._design_of_labels(self.labels)
+            return with_crossed(self._design_of(None), *ways)
+        design = self._design_of(self.clusters)
         if not self.between_tasks:
             return design
         codes, n_tasks = cluster_codes(self.strata)
         return replace(design, clusters=codes, n_clusters=n_tasks, clustered=True, between_tasks=True)
 
-    def _design_of_labels(self, labels: Sequence[str] | None) -> Design:
-        """Return the design (clusters, tasks, weights) of the questions with these cluster labels.
+    def _design_of(self, clusters: Sequence[str] | None) -> Design:
+        """Return the design (clusters, tasks, weights) of the questions with these clusters.
 
         Weights that leave a task without a question are those by size.
         """
         if self.empty:
-            return replace(design(len(self), labels, self.strata), shares=self.shares)
-        return design(len(self), labels, self.strata, self.shares)
+            return replace(design(len(self), clusters, self.strata), shares=self.shares)
+        return design(len(self), clusters, self.strata, self.shares)
 
 
 def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
@@ -235,13 +235,13 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
     except InputError as error:
         raise InputError(f"{name_of(parts)}: {error}") from None
     identical = any("identical_repeats" in part.diagnostics for part in parts)
-    labels, spec = clusters_across(parts)
+    clusters, spec = clusters_across(parts)
     per = [part.per for part in parts if part.per is not None]
     return Sample(
         parts=tuple(parts),
         stats=replace(stats, identical=identical, answers_differ=any(part.answers_differ for part in parts)),
         values=values,
-        labels=labels,
+        clusters=clusters,
         cluster_spec=spec,
         strata=np.repeat(np.arange(len(parts)), [len(part.questions) for part in parts]),
         shares=None if shares is None else np.asarray(shares, dtype=np.float64),
@@ -511,7 +511,7 @@ def _within_runs(run: Sample, component: RunComponent | None, design: Design) ->
 
 
 def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Correction | None:
-    """Return the correction by human labels for a mean or A − B. None without labels. Refuse one-sided labels.
+    """Return the correction of a judge for a mean or A − B. None if no run is corrected. Refuse one-sided corrections.
 
     Raises:
         InputError: only some of the runs are.
@@ -524,10 +524,10 @@ def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Corr
 
 def is_noisier_by_outer(data: Sample, c: Contrast, known: Design, m: Moments, settings: Settings) -> bool:
     """Return True if clustering by a wider field would raise the standard error clearly."""
-    if len(data.parts) > 1 or data.labels is None or known.crossed is not None:
+    if len(data.parts) > 1 or data.clusters is None or known.crossed is not None:
         return False
     for outer in (data.parts[0].outer or {}).values():
-        values = [outer.get(label) for label in data.labels]
+        values = [outer.get(cluster) for cluster in data.clusters]
         if None in values:  # questions that only another run has, whose field is not known
             continue
         outside = clustered_variance(c.d - c.d.mean(), design(len(data), [str(value) for value in values]), settings.se)
@@ -593,10 +593,10 @@ def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
 
 def as_scores(
     values: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     missing: str = "drop",
     *,
-    crossed: tuple[Labels, Labels] | None = None,
+    crossed: tuple[NamesLike, NamesLike] | None = None,
     **fields: Any,
 ) -> Scores:
     """Return an array (n questions × K answers, NaN: a missing one) as the scores of a run. Refuse other shapes.
@@ -606,11 +606,11 @@ def as_scores(
     values
         (n, K) scores, NaN where one is missing; or (n,) for one answer per question.
     clusters
-        (n,) labels of the questions that belong together; None: independent questions.
+        (n,) names, equal for questions that belong together; None: independent questions.
     missing
         ``"drop"`` leaves what is missing out, ``"zero"`` counts it as 0.
     crossed
-        Two sets of (n,) labels, in place of `clusters`, if questions are clustered in two crossed ways.
+        Two sets of (n,) names, in place of `clusters`, if questions are clustered in two crossed ways.
     **fields
         Other fields of `Scores`: `task`, `metric`, `bounds`, …; scores in [0, 1] have these bounds.
 
@@ -622,7 +622,7 @@ def as_scores(
     Raises
     ------
     ValueError
-        Scores of another shape, labels of another length or without a value, or `clusters` with `crossed`. As an
+        Scores of another shape, names of another length or without a value, or `clusters` with `crossed`. As an
         InputError: another word as `missing`.
     """
     array = np.array(values, dtype=np.float64)
@@ -630,13 +630,13 @@ def as_scores(
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
     n = len(array)
-    labels = None if clusters is None else _checked_labels("clusters", clusters, n)
+    named = None if clusters is None else _checked_names("clusters", clusters, n)
     if crossed is not None:
-        if labels is not None:
+        if named is not None:
             raise ValueError("`crossed` has both ways of clustering: leave `clusters` out")
         if not isinstance(crossed, (tuple, list)) or len(crossed) != 2:
-            raise ValueError("`crossed` takes two sets of labels: crossed=(a, b)")
-        labels = tuple(map(CROSS.join, zip(*(_checked_labels("crossed", way, n) for way in crossed), strict=True)))
+            raise ValueError("`crossed` takes two sets of names: crossed=(a, b)")
+        named = tuple(map(CROSS.join, zip(*(_checked_names("crossed", way, n) for way in crossed), strict=True)))
     holes = np.isnan(array)
     if missing not in ("drop", "zero"):
         raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing. Use 'drop' or 'zero'")
@@ -651,9 +651,9 @@ def as_scores(
         scorer=fields.pop("scorer", "none"),
         questions=_numbered_questions(n),
         values=array,
-        clusters=labels,
+        clusters=named,
         n_missing=int(holes.sum()),
-        cluster_spec=None if labels is None else "clusters",
+        cluster_spec=None if named is None else "clusters",
         **fields,
     )
 
@@ -664,19 +664,19 @@ def _numbered_questions(n: int) -> Questions:
     return Questions(tuple(map(str, range(n))))
 
 
-def _checked_labels(name: str, labels: Labels, n: int) -> tuple[str, ...]:
-    """Convert cluster labels to n texts. Refuse a single value, a wrong length or a missing label."""
-    if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
-        hint = ". Did you mean `level`?" if isinstance(labels, float) else ""
-        raise ValueError(f"`{name}` {labels!r}: give a label for each of the {n} questions{hint}")
-    if isinstance(labels, np.ndarray) and labels.ndim != 1:
+def _checked_names(keyword: str, names: NamesLike, n: int) -> tuple[str, ...]:
+    """Convert cluster names to n texts. Refuse a single value, a wrong length or a missing name."""
+    if isinstance(names, (str, bytes, int, float)) or not hasattr(names, "__iter__"):
+        hint = ". Did you mean `level`?" if isinstance(names, float) else ""
+        raise ValueError(f"`{keyword}` {names!r}: give a name for each of the {n} questions{hint}")
+    if isinstance(names, np.ndarray) and names.ndim != 1:
         raise ValueError(
-            f"`{name}` must be (n,) labels, not of shape {labels.shape}: for two crossed ways use crossed=(a, b)"
+            f"`{keyword}` must be (n,) names, not of shape {names.shape}: for two crossed ways use crossed=(a, b)"
         )
-    each: list[Any] = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    each: list[Any] = list(names.tolist() if isinstance(names, np.ndarray) else names)
     if len(each) != n:
-        raise ValueError(f"{len(each)} cluster labels for {n} questions")
-    numbers = isinstance(labels, np.ndarray) and labels.dtype.kind in "iu"  # none of which is missing
+        raise ValueError(f"{len(each)} cluster names for {n} questions")
+    numbers = isinstance(names, np.ndarray) and names.dtype.kind in "iu"  # none of which is missing
     if not numbers and (any(map(is_, each, repeat(None))) or any(map(ne, each, each))):  # a NaN is not itself
-        raise ValueError("a cluster label is missing (None or NaN): every question needs one")
+        raise ValueError("a cluster name is missing (None or NaN): every question needs one")
     return tuple(map(str, each))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-    from ..arrays import FloatArray, Labels
+    from ..arrays import FloatArray, NamesLike
     from ..results.rows import Difference, Estimate
     from ..stats.combine import Combined
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 def estimate(
     scores: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     level: float | None = None,
     *,
-    crossed: tuple[Labels, Labels] | None = None,
+    crossed: tuple[NamesLike, NamesLike] | None = None,
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Estimate:
@@ -47,11 +47,11 @@ def estimate(
     scores
         (n, K) scores of n questions × K answers, NaN where one is missing; or (n,).
     clusters
-        (n,) labels of the questions that belong together; None: independent questions.
+        (n,) names, equal for questions that belong together; None: independent questions.
     level
         Coverage of the confidence interval, in (0, 1); 0.95.
     crossed
-        Two sets of (n,) labels, in place of `clusters`, if questions are clustered in two crossed ways.
+        Two sets of (n,) names, in place of `clusters`, if questions are clustered in two crossed ways.
     settings
         How to compute. None: the defaults.
     **choices
@@ -65,7 +65,7 @@ def estimate(
     Raises
     ------
     ValueError
-        Scores of another shape, labels of another length, `clusters` with `crossed`. As an InputError: infinite scores,
+        Scores of another shape, names of another length, `clusters` with `crossed`. As an InputError: infinite scores,
         a level outside (0, 1), scores outside `range`, and settings that these scores cannot have.
 
     References
@@ -92,10 +92,10 @@ def estimate(
 def estimate_difference(
     a: Table,
     b: Table,
-    clusters: Labels | None = ...,
+    clusters: NamesLike | None = ...,
     level: float | None = ...,
     *,
-    crossed: tuple[Labels, Labels] | None = ...,
+    crossed: tuple[NamesLike, NamesLike] | None = ...,
     settings: Settings | None = ...,
     **choices: Unpack[Computing],
 ) -> Difference: ...
@@ -103,10 +103,10 @@ def estimate_difference(
 def estimate_difference(
     a: Tables,
     b: Tables,
-    clusters: Labels | None = ...,
+    clusters: NamesLike | None = ...,
     level: float | None = ...,
     *,
-    crossed: tuple[Labels, Labels] | None = ...,
+    crossed: tuple[NamesLike, NamesLike] | None = ...,
     settings: Settings | None = ...,
     **choices: Unpack[Computing],
 ) -> tuple[Difference, ...]: ...
@@ -114,20 +114,20 @@ def estimate_difference(
 def estimate_difference(
     a: ArrayLike,
     b: ArrayLike,
-    clusters: Labels | None = ...,
+    clusters: NamesLike | None = ...,
     level: float | None = ...,
     *,
-    crossed: tuple[Labels, Labels] | None = ...,
+    crossed: tuple[NamesLike, NamesLike] | None = ...,
     settings: Settings | None = ...,
     **choices: Unpack[Computing],
 ) -> Difference | tuple[Difference, ...]: ...
 def estimate_difference(
     a: ArrayLike,
     b: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     level: float | None = None,
     *,
-    crossed: tuple[Labels, Labels] | None = None,
+    crossed: tuple[NamesLike, NamesLike] | None = None,
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Difference | tuple[Difference, ...]:
@@ -141,11 +141,11 @@ def estimate_difference(
         (n, K_B) scores of the same n questions in the same order; with `unpaired` of others, as many as there are.
         (P, n, K_B) with P pairs.
     clusters
-        (n,) labels of the questions that belong together; None: independent questions.
+        (n,) names, equal for questions that belong together; None: independent questions.
     level
         Coverage of the confidence interval, in (0, 1); 0.95.
     crossed
-        Two sets of (n,) labels, in place of `clusters`, if questions are clustered in two crossed ways.
+        Two sets of (n,) names, in place of `clusters`, if questions are clustered in two crossed ways.
     settings
         How to compute. None: the defaults.
     **choices
@@ -161,7 +161,7 @@ def estimate_difference(
     Raises
     ------
     ValueError
-        Scores of another shape, labels of another length, other numbers of questions in `a` and `b` (unless
+        Scores of another shape, names of another length, other numbers of questions in `a` and `b` (unless
         `unpaired`), `clusters` with `crossed`, or no shared question.
     InputError
         Infinite scores, other numbers of pairs in `a` and `b`, settings out of range, or that these scores cannot

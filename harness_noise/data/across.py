@@ -18,9 +18,9 @@ _WORDS = 0.5
 
 
 def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return one cluster label per question over several tasks, merged where tasks share questions, and their SPEC.
+    """Return one cluster per question over several tasks, merged where tasks share questions, and their SPEC.
 
-    Two tasks share a cluster if it has one label by one SPEC in both, or if both ask one of its questions: a question
+    Two tasks share a cluster if it has one name by one SPEC in both, or if both ask one of its questions: a question
     with the same words, or with the same hash of the whole document. Numbers and names are no such sign. The clusters
     are the connected components of both relations. Both results are None if every question stands alone.
 
@@ -34,27 +34,27 @@ def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | Non
     shared = _texts_in_other_tasks(parts)
     if not named and shared is None:
         return None, None
-    labels = _by_label(parts)
+    clusters = _by_name(parts)
     if shared is None or any(part.cluster_spec == "task" for part in parts):
-        return labels, spec
-    if split_crossed(labels) is not None:  # two relations already, and both cross tasks
-        return labels, spec
-    return _components(labels, shared), f"{spec}, {SAME_QUESTION}" if named and spec else SAME_QUESTION
+        return clusters, spec
+    if split_crossed(clusters) is not None:  # two relations already, and both cross tasks
+        return clusters, spec
+    return _components(clusters, shared), f"{spec}, {SAME_QUESTION}" if named and spec else SAME_QUESTION
 
 
-def _by_label(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
-    """Return a cluster label per question over several tasks. Equal labels by one SPEC are one cluster."""
+def _by_name(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
+    """Return a cluster name per question over several tasks. Equal names by one SPEC are one cluster."""
     crossed = any(split_crossed(part.clusters) is not None for part in parts)
-    labels: list[str] = []
+    names: list[str] = []
     for t, part in enumerate(parts):
         if part.clusters is None:
             own = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
         else:
             spec = f"{part.cluster_spec}\x1f"
-            own = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+            own = [CROSS.join(spec + way for way in name.split(CROSS)) for name in part.clusters]
         # a task with one way of clustering among crossed ones: the same clusters both ways
-        labels += [label + CROSS + label for label in own] if crossed and split_crossed(own) is None else own
-    return tuple(labels)
+        names += [name + CROSS + name for name in own] if crossed and split_crossed(own) is None else own
+    return tuple(names)
 
 
 def _text_keys(questions: Questions) -> Sequence[str] | None:
@@ -86,21 +86,21 @@ def _texts_in_other_tasks(parts: Sequence[OnQuestions]) -> list[str | None] | No
     return out
 
 
-def _components(labels: Sequence[str], shared: Sequence[str | None]) -> tuple[str, ...]:
-    """Return cluster labels after merging the clusters that are connected by a question in both."""
+def _components(clusters: Sequence[str], shared: Sequence[str | None]) -> tuple[str, ...]:
+    """Return (n,) clusters after merging the clusters that are connected by a question in both."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    of_label = {label: code for code, label in enumerate(dict.fromkeys(labels))}
-    of_word = {word: code for code, word in enumerate(dict.fromkeys(filter(None, shared)), len(of_label))}
-    edges = [(of_label[a], of_word[b]) for a, b in zip(labels, shared, strict=True) if b is not None]
+    of_cluster = {cluster: code for code, cluster in enumerate(dict.fromkeys(clusters))}
+    of_word = {word: code for code, word in enumerate(dict.fromkeys(filter(None, shared)), len(of_cluster))}
+    edges = [(of_cluster[a], of_word[b]) for a, b in zip(clusters, shared, strict=True) if b is not None]
     rows, columns = np.array(edges).T
-    size = len(of_label) + len(of_word)
+    size = len(of_cluster) + len(of_word)
     component = connected_components(coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size)), False)[1]
     name: dict[int, str] = {}
-    for label, code in of_label.items():
-        name.setdefault(int(component[code]), label)
-    return tuple(name[int(component[of_label[label]])] for label in labels)
+    for cluster, code in of_cluster.items():
+        name.setdefault(int(component[code]), cluster)
+    return tuple(name[int(component[of_cluster[cluster]])] for cluster in clusters)
 
 
 def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
@@ -112,15 +112,15 @@ def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    labels, T = clusters_across(parts)[0], len(parts)
-    if labels is None:
+    clusters, T = clusters_across(parts)[0], len(parts)
+    if clusters is None:
         return np.arange(T)
     tasks = np.repeat(np.arange(T), [len(part.questions) for part in parts]).tolist()
     code: dict[tuple[int, str], int] = {}
     edges = [
         (task, code.setdefault(way, T + len(code)))
-        for task, label in zip(tasks, labels, strict=True)
-        for way in enumerate(label.split(CROSS))
+        for task, cluster in zip(tasks, clusters, strict=True)
+        for way in enumerate(cluster.split(CROSS))
     ]
     size = T + len(code)
     graph = coo_array((np.ones(len(edges)), np.array(edges).T), shape=(size, size))

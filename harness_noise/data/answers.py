@@ -33,11 +33,11 @@ from .clusters import (
     MissingFieldError,
     check_one_cluster,
     clusters_of_file,
-    label_or_none,
-    labeller,
+    name_or_none,
+    namer,
     resolve_for_task,
-    text_label,
     value_of,
+    value_text,
 )
 from .measures import numeric_fields, usage_of
 from .native_values import drop_other_native, fitting_bounds
@@ -73,7 +73,7 @@ class MetricAnswers:
     lines: Any = field(default_factory=lambda: array("q"))
     """The line of each answer, 0 if it is not known."""
     repeats: Any = field(default_factory=list)
-    """The label of each answer among those to its question, None for the next number."""
+    """The repeat of each answer among those to its question, None for the next number."""
     levels: list[tuple[str, ...]] = field(default_factory=list)
     """The levels of the factors with which each answer was made."""
     usage: list[Mapping[str, float | str]] = field(default_factory=list)
@@ -105,30 +105,30 @@ class MetricAnswers:
         """Return (n,) the number of answers to each question, in the order in which questions came."""
         return np.bincount(np.array(self.places, dtype=np.intp), minlength=len(self.keys))
 
-    def labels(self) -> list[Repeat]:
-        """Return a label per answer, unique within its question: the repeat and its factor levels, or a number."""
+    def ids(self) -> list[Repeat]:
+        """Return an id per answer, unique within its question: the repeat and its factor levels, or a number."""
         if not self.levels and None not in self.repeats:
             return cast("list[Repeat]", self.repeats)
         out: list[Repeat] = []
         taken_at = defaultdict[int, set[Repeat]](set)
-        for number, (place, label) in enumerate(zip(self.places, self.repeats, strict=True)):
+        for number, (place, own) in enumerate(zip(self.places, self.repeats, strict=True)):
             taken = taken_at[place]
-            if label is None:
-                label = next(free for free in count(len(taken)) if free not in taken)
+            if own is None:
+                own = next(free for free in count(len(taken)) if free not in taken)
             elif self.levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
-                label = "\x1f".join((str(label), *self.levels[number]))
-            taken.add(label)
-            out.append(label)
+                own = "\x1f".join((str(own), *self.levels[number]))
+            taken.add(own)
+            out.append(own)
         return out
 
-    def _kept_answers(self, where: object, labels: Sequence[Repeat]) -> list[int]:
+    def _kept_answers(self, where: object, ids: Sequence[Repeat]) -> list[int]:
         """Return the index numbers of the answers that do not repeat an earlier one. Refuse contradictions.
 
         Raises:
             InputError: the same answer has two scores, or two usages.
         """
         first_of: dict[tuple[int, Repeat], int] = {}
-        for number, key in enumerate(zip(self.places, labels, strict=True)):
+        for number, key in enumerate(zip(self.places, ids, strict=True)):
             first = first_of.setdefault(key, number)
             if first == number:
                 continue
@@ -154,19 +154,19 @@ class MetricAnswers:
 
         With it come the (K,) names of the repeats, None if questions share none.
 
-        Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
+        Ids of answers that questions share are columns, in their order; ids that they do not share (a seed
         drawn for each answer) only say the order.
         """
         shared, columns, names = 0, np.zeros(len(self.values), dtype=np.intp), None
         places = np.array(self.places, dtype=np.intp)
-        if any(label is not None for label in self.repeats):
-            labels = self.labels()
-            order = {label: j for j, label in enumerate(_sorted_repeats({*labels}))}
-            shared, columns = len(order), np.array([order[label] for label in labels])
+        if any(repeat is not None for repeat in self.repeats):
+            ids = self.ids()
+            order = {own: j for j, own in enumerate(_sorted_repeats({*ids}))}
+            shared, columns = len(order), np.array([order[own] for own in ids])
             names = None if self.levels or None in self.repeats else tuple(map(str, order))
-            if not np.diff(np.sort(places * shared + columns)).all():  # a question has a label twice
-                kept = self._kept_answers(where, labels)
-                self.twice += len(labels) - len(kept)
+            if not np.diff(np.sort(places * shared + columns)).all():  # a question has an id twice
+                kept = self._kept_answers(where, ids)
+                self.twice += len(ids) - len(kept)
                 self.take(kept)
                 places, columns = places[kept], columns[kept]
         if not 0 < shared <= 2 * int(self.counts().max(initial=0)):
@@ -191,7 +191,7 @@ class MetricAnswers:
             where: the file or run, for messages.
             what: task, metric and scorer.
             options: `missing`, `factors` and `usage` count here.
-            clusters: the label of each question, in the order in which they came; None where there are none.
+            clusters: the cluster of each question, in the order in which they came; None where there are none.
             cluster_spec: where the clusters come from, for people.
             questions: in the order in which they came; by default only their names are known.
             bounds: the metric's range; left out where a score lies outside it.
@@ -266,7 +266,7 @@ def levels_of(
     names: Sequence[str],
     *,
     scored: bool,
-    text: Callable[[Any], str | None] = text_label,
+    text: Callable[[Any], str | None] = value_text,
 ) -> tuple[str, ...]:
     """Read the levels of the factors (prompt, seed, …) from an answer's document. Refuse a scored answer without.
 
@@ -276,7 +276,7 @@ def levels_of(
         doc: its fields.
         names: the factors, fields or dotted paths.
         scored: whether it has a score.
-        text: the label of a value; None where the value is empty.
+        text: value → its text; None where the value is empty.
 
     Raises:
         FinalError: an answer with a score lacks a level.
@@ -335,7 +335,7 @@ def _line_words(line: int) -> str:
 
 
 def _sorted_repeats(repeats: set[Repeat]) -> list[Repeat]:
-    """Sort repeat labels: as numbers if all are, else as texts in which r2 comes before r10.
+    """Sort repeats: as numbers if all are, else as texts in which r2 comes before r10.
 
     So r10 comes after r2, because the first answer is the first attempt of what was retried.
     """
@@ -354,12 +354,13 @@ def _by_numbers(text: str) -> list[str | int]:
 class _Asked:
     """The facts about the questions of one task."""
 
-    label: Callable[[Doc], str | None]
+    name: Callable[[Doc], str | None]
+    """Document → the name of its question's cluster."""
     spec: str | None
     """SPEC of the clusters, for people."""
     keys: dict[str, str] = field(default_factory=dict)
     """The adapter's name of each question → the key that the user chose in its place."""
-    labels: dict[str, str | None] = field(default_factory=dict)
+    clusters: dict[str, str | None] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     """Question → the line of its first answer."""
     last: Doc = field(default_factory=dict)
@@ -401,7 +402,7 @@ class Answers:
         self.notes: list[Note] = []
         """Sentences for the user. An adapter may add to them."""
         self._spec = None if self.options.cluster is None else ClusterSpec.parse(self.options.cluster)
-        self._key = None if (key := self.options.question_field(where)) is None else labeller(key)
+        self._key = None if (key := self.options.question_field(where)) is None else namer(key)
         self._metrics: dict[tuple[str, str, str], MetricAnswers] = {}
         self._fields: dict[tuple[str, str, str], dict[str, Any]] = {}
         self._tasks: dict[str, _Asked] = {}
@@ -477,9 +478,9 @@ class Answers:
         """
         seen = self._tasks.get(task)
         if seen is None:
-            seen = self._tasks[task] = _Asked(*self._labelled(task))
+            seen = self._tasks[task] = _Asked(*self._namer(task))
         fields = doc or {}
-        if question not in seen.labels:
+        if question not in seen.clusters:
             self._ask(seen, question, fields, line)
         elif fields and fields is not seen.last:
             self._ask_again(seen, question, fields, line)
@@ -524,14 +525,14 @@ class Answers:
             if what in unmeasured:
                 continue
             seen = self._tasks[what[0]]
-            labels = clusters[what[0]]
+            of_question = clusters[what[0]]
             fields = dict(self._fields.get(what, {}))
             of_answers = fields.pop("native_of_answers", False)
             part = answers.scores(
                 self.where,
                 what,
                 self.options,
-                clusters=tuple(labels[question] for question in answers.keys) if labels else None,
+                clusters=tuple(of_question[question] for question in answers.keys) if of_question else None,
                 cluster_spec=seen.spec,
                 questions=self._questions(what[0], seen, answers),
                 repeats_are_runs=self.repeats_are_runs,
@@ -568,21 +569,21 @@ class Answers:
         more["measurable"] = self._measurable
         return Run(model=model, harness=harness, scores=scores, notes=tuple(dict.fromkeys(self.notes)), **more)
 
-    def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
-        """Return the function that reads a question's cluster label from its document, and the clusters' SPEC."""
+    def _namer(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
+        """Return the function that reads a question's cluster name from its document, and the clusters' SPEC."""
         if self._spec is None:
-            return (lambda doc: label_or_none(doc.get(CLUSTER))), CLUSTER
+            return (lambda doc: name_or_none(doc.get(CLUSTER))), CLUSTER
         wanted, named = resolve_for_task(self._spec, task, self.auto)
         if wanted is None:
             if self._spec.for_task(task) == "auto":
                 self.notes.append(no_cluster_known(task))
             return (lambda doc: None), None
-        return labeller(wanted, task), named
+        return namer(wanted, task), named
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Record a new question's cluster label, key, line and text from its document. Refuse absent fields."""
+        """Record a new question's cluster, key, line and text from its document. Refuse absent fields."""
         at = f"{self.file}{f', line {line}' if line else ''}"
-        seen.labels[question] = _user_field(seen.label, doc, f"{at}: cluster")
+        seen.clusters[question] = _user_field(seen.name, doc, f"{at}: cluster")
         seen.lines[question], seen.last = line, doc
         if self._key is not None:
             seen.keys[question] = _user_field(self._key, doc, f"{at}: question")
@@ -591,21 +592,21 @@ class Answers:
             seen.inputs[question], seen.texts[question] = content_hash(words), excerpt(words)
 
     def _ask_again(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
-        """Refuse a further answer to a question if its document gives the question another cluster label."""
-        seen.last, before = doc, seen.labels[question]
+        """Refuse a further answer to a question if its document gives the question another cluster."""
+        seen.last, before = doc, seen.clusters[question]
         try:
-            label = seen.label(doc)
+            cluster = seen.name(doc)
         except MissingFieldError:  # a further answer may come without it
             return
-        if label != before and label is not None:
+        if cluster != before and cluster is not None:
             lines = _line_words(seen.lines[question]), _line_words(line)
-            check_one_cluster(self.file, question, (before, lines[0]), (label, lines[1]))
+            check_one_cluster(self.file, question, (before, lines[0]), (cluster, lines[1]))
 
     def _clusters(self, task: str, seen: _Asked) -> dict[str, str]:
-        """Return question → cluster label for a task. Empty if not all of its questions have a label."""
+        """Return question → cluster for a task. Empty if not all of its questions have one."""
         natural = (lambda: self.auto(task)) if self._spec is None else (lambda: None)
-        labels = clusters_of_file(task, [*seen.labels.values()], self.notes, natural)
-        return {} if labels is None else dict(zip(seen.labels, labels, strict=True))
+        clusters = clusters_of_file(task, [*seen.clusters.values()], self.notes, natural)
+        return {} if clusters is None else dict(zip(seen.clusters, clusters, strict=True))
 
     def _questions(self, task: str, seen: _Asked, answers: MetricAnswers) -> Questions:
         names, fields = tuple(answers.keys), None
@@ -633,7 +634,7 @@ def _cell_as_name(column: str, doc: Doc, where: str) -> str | None:
         refuse_rounded(column, value, where)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    text = None if value is None else text_label(value).strip()
+    text = None if value is None else value_text(value).strip()
     return text or None
 
 

@@ -28,9 +28,9 @@ from . import numbers
 from .notes import Note, natural_clusters, not_all_clustered
 
 CROSS = " ⨯ "
-"""The text between the two labels of a question in two crossed clusters. No label contains it.
+"""The text between the two names of a question in two crossed clusters. No name contains it.
 
-A joined label passes through files and sequences of labels as any other label does.
+A joined name passes through files and sequences of names as any other name does.
 """
 
 FEWEST_OUTER = 5
@@ -206,39 +206,40 @@ def combine_specs(specs: Iterable[UserSpec]) -> UserSpec | None:
     return UserSpec(written) if written else None
 
 
-def split_crossed(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
-    """Split crossed labels `a × b` into the list of all a and the list of all b. None if not crossed."""
-    if not labels or any(label.count(CROSS) != 1 for label in labels):
+def split_crossed(clusters: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
+    """Split crossed clusters `a × b` into the list of all a and the list of all b. None if not crossed."""
+    if not clusters or any(name.count(CROSS) != 1 for name in clusters):
         return None
-    pairs = [label.split(CROSS) for label in labels]
+    pairs = [name.split(CROSS) for name in clusters]
     return [first for first, _ in pairs], [second for _, second in pairs]
 
 
-def all_or_none(labels: Sequence[str | None]) -> tuple[tuple[str, ...] | None, int]:
-    """Return the labels if all questions have one, else None, and the number without one (0 if none has any).
+def all_or_none(clusters: Sequence[str | None]) -> tuple[tuple[str, ...] | None, int]:
+    """Return the clusters if all questions have one, else None, and the number without one (0 if none has any).
 
     It is 0 if no question has one: then nothing is lacking.
     """
-    named = tuple(label for label in labels if label is not None)
-    return (named, 0) if named and len(named) == len(labels) else (None, len(labels) - len(named) if named else 0)
+    named = tuple(name for name in clusters if name is not None)
+    bare = len(clusters) - len(named)
+    return (named, 0) if named and not bare else (None, bare if named else 0)
 
 
 def clusters_of_file(
-    task: str, labels: Sequence[str | None], notes: list[Note], natural: Callable[[], str | None] = lambda: None
+    task: str, clusters: Sequence[str | None], notes: list[Note], natural: Callable[[], str | None] = lambda: None
 ) -> tuple[str, ...] | None:
-    """Return the cluster labels in a run's own file if all questions have one, else None. May add to `notes`.
+    """Return the clusters in a run's own file if all questions have one, else None. May add to `notes`.
 
     What a user names has to be there. What a run carries in part is left out with a note, as no run is lost by it.
 
     Args:
         task: its name.
-        labels: (n,) of the questions, None for a question without a cluster.
+        clusters: (n,) of the questions, None for a question without a cluster.
         notes: gets why the questions count as independent, if the user should know.
         natural: returns the SPEC of the task's natural clusters, None if none are known.
     """
-    found, bare = all_or_none(labels)
+    found, bare = all_or_none(clusters)
     if bare:
-        notes.append(not_all_clustered(task, bare, len(labels)))
+        notes.append(not_all_clustered(task, bare, len(clusters)))
     elif found is None and (spec := natural()) is not None:
         notes.append(natural_clusters(task, spec))
     return found
@@ -252,14 +253,14 @@ def check_one_cluster(
     Args:
         where: the file or run, for the message.
         question: its name.
-        before: the label that an answer carries, and the words for its line.
+        before: the cluster that an answer names, and the words for its line.
         now: those of another answer.
 
     Raises:
-        InputError: the labels differ.
+        InputError: the clusters differ.
     """
     if before[0] != now[0]:
-        places = " and in ".join(f"{label!r}{line}" for label, line in (before, now))
+        places = " and in ".join(f"{name!r}{line}" for name, line in (before, now))
         raise InputError(f"{where}: question {question!r} is in cluster {places}")
 
 
@@ -273,7 +274,7 @@ class OuterFields:
     def __init__(self, fields: Iterable[str] | None = None) -> None:
         self._questions: set[str] = set()
         self._values: dict[str, dict[str, str]] | None = None if fields is None else {field: {} for field in fields}
-        """Field → cluster label → the value that all its documents have so far."""
+        """Field → cluster → the value that all its documents have so far."""
 
     @property
     def is_open(self) -> bool:
@@ -283,38 +284,38 @@ class OuterFields:
     def add_all(
         self,
         questions: Iterable[str],
-        labels: Sequence[str],
+        clusters: Sequence[str],
         fields: Iterable[str],
         column: Callable[[str], Sequence[Any]],
     ) -> None:
-        """Add many questions with their cluster labels and field values, to find fields that group clusters."""
+        """Add many questions with their clusters and field values, to find fields that group clusters."""
         if self._values is None:
             self._values = {field: {} for field in fields}
         if not self._values:
             return
         self._questions.update(questions)
-        for field, by_label in list(self._values.items()):
+        for field, by_cluster in list(self._values.items()):
             names = (str(value) if isinstance(value, (str, int)) else "" for value in column(field))
-            for label, name in dict.fromkeys(zip(labels, names, strict=True)):
-                if not 0 < len(name) <= LONGEST_NAME or by_label.setdefault(label, name) != name:
+            for cluster, name in dict.fromkeys(zip(clusters, names, strict=True)):
+                if not 0 < len(name) <= LONGEST_NAME or by_cluster.setdefault(cluster, name) != name:
                     del self._values[field]
                     break
 
     def found(self) -> dict[str, dict[str, str]]:
-        """Return {field: {cluster label: value}} of fields that group whole clusters. {} if most clusters are single.
+        """Return {field: {cluster: value}} of fields that group whole clusters. {} if most clusters are single.
 
         Where most clusters hold one question, every property of a question would be such a field: there are none.
         """
         most = len(self._questions) / 2
         return {
-            field: by_label
-            for field, by_label in (self._values or {}).items()
-            if FEWEST_OUTER <= len(set(by_label.values())) < len(by_label) <= most
+            field: by_cluster
+            for field, by_cluster in (self._values or {}).items()
+            if FEWEST_OUTER <= len(set(by_cluster.values())) < len(by_cluster) <= most
         }
 
 
-def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function from a question's document to its cluster label, by a SPEC. Refuse a template from a file.
+def namer(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
+    """Return a function from a question's document to its cluster name, by a SPEC. Refuse a template from a file.
 
     A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
 
@@ -327,29 +328,29 @@ def labeller(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]
     if isinstance(spec, FileSpec):
         if spec.is_template:
             raise FinalError(f"a file names the cluster template {spec.text[:80]!r}, which is never run. Name a field")
-        return labeller(UserSpec(spec.text), task)
+        return namer(UserSpec(spec.text), task)
     if spec == "task" and task is not None:
         return lambda doc: task
     ways = ways_of(spec)
     if len(ways) == 2:
-        both = [labeller(way) for way in ways]
+        both = [namer(way) for way in ways]
 
         def crossed(doc: Mapping[str, Any]) -> str:
             if doc.get(spec) is not None:
-                return plain_label(doc[spec])
+                return plain_name(doc[spec])
             return CROSS.join(way(doc) for way in both)
 
         return crossed
     if not is_plain(spec):
         return _template(spec)
 
-    def label(doc: Mapping[str, Any]) -> str:
-        found = label_or_none(value_of(spec, doc))
+    def name(doc: Mapping[str, Any]) -> str:
+        found = name_or_none(value_of(spec, doc))
         if found is None:
             raise MissingFieldError(spec, doc)
         return found
 
-    return label
+    return name
 
 
 def is_plain(spec: str) -> bool:
@@ -388,7 +389,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
     except TemplateError as error:
         raise FinalError(f"the cluster template {spec!r} is not valid Jinja: {error}") from None
 
-    def label(doc: Mapping[str, Any]) -> str:
+    def name(doc: Mapping[str, Any]) -> str:
         try:
             return template.render({str(key): value for key, value in doc.items()}).replace(CROSS, " × ")
         except UndefinedError:
@@ -396,31 +397,31 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise FinalError(f"the cluster template {spec!r} fails on a document: {error}") from None
 
-    return label
+    return name
 
 
-def plain_label(value: Any) -> str:
-    """Return any value as the text of a cluster label. The separator of crossed labels is replaced in it.
+def plain_name(value: Any) -> str:
+    """Return any value as the text of a cluster name. The separator of crossed names is replaced in it.
 
     Raises:
         FinalError: the value is nested too deeply.
     """
-    return text_label(value).replace(CROSS, " × ")
+    return value_text(value).replace(CROSS, " × ")
 
 
-def label_or_none(value: Any) -> str | None:
-    """Return a field's value as a cluster label, stripped. None if it is None, NaN or blank.
+def name_or_none(value: Any) -> str | None:
+    """Return a field's value as a cluster name, stripped. None if it is None, NaN or blank.
 
     Spaces around a text do not count, as in the cells of a table.
     """
     value = value.strip() if isinstance(value, str) else value
-    return None if value is None or value != value or value == "" else plain_label(value)
+    return None if value is None or value != value or value == "" else plain_name(value)
 
 
 _OF_JSON = (bool, int, float, list, tuple, dict, type(None))
 
 
-def text_label(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Return any value as text: JSON values as JSON with sorted keys, others by `str`. Refuse too deep nesting.
 
     Raises:
@@ -431,7 +432,7 @@ def text_label(value: Any) -> str:
     try:
         return json.dumps(value, sort_keys=True, default=str)
     except RecursionError:
-        raise FinalError("a value is nested too deeply to be a label. Name another field") from None
+        raise FinalError("a value is nested too deeply to be a name. Name another field") from None
 
 
 Value = str | float | None
@@ -478,7 +479,7 @@ class FieldReader:
                 self._auto = True
             elif spec is not None:
                 self.columns[text] = []
-                self._get[text] = partial(value_of, spec) if is_plain(spec) else labeller(spec)
+                self._get[text] = partial(value_of, spec) if is_plain(spec) else namer(spec)
 
     def add(self, doc: Mapping[str, Any]) -> None:
         """Read the wanted fields from the document of the next question."""
@@ -526,7 +527,7 @@ def _value(value: Any) -> Value:
             return None
         return number if math.isfinite(number) else None
     try:
-        return None if value is None else text_label(value)
+        return None if value is None else value_text(value)
     except FinalError:
         return None
 

@@ -36,7 +36,7 @@ class Correction(ABC):
 
     @abstractmethod
     def moments(self, m: Any, design: Any) -> Any:
-        """Return mean and variance of one label-corrected mean, from the moments of its values."""
+        """Return mean and variance of one corrected mean, from the moments of its values."""
 
     @abstractmethod
     def codes(self, design: Any) -> dict[str, bool]:
@@ -44,15 +44,15 @@ class Correction(ABC):
 
     @abstractmethod
     def n_clusters(self, design: Any) -> int:
-        """Return the number of clusters with labels, from which the correction is estimated."""
+        """Return the number of clusters from which the correction is estimated."""
 
     @abstractmethod
     def scores(self) -> FloatArray:
-        """Return one flat array of all raw scores and labels from which the corrected values are made."""
+        """Return one flat array of all raw scores, of judge and people, from which the corrected values are made."""
 
     @abstractmethod
     def within_range(self) -> tuple[IntArray, FloatArray]:
-        """Return (rows, values) of the raw scores or labels, which lie in the metric's range unlike corrected ones."""
+        """Return (rows, values) of the raw scores, which lie in the metric's range unlike corrected ones."""
 
     @abstractmethod
     def fields(self, m: Any, design: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Correction(ABC):
 
 
 def stack_corrections(parts: Sequence[Correction | None]) -> Correction | None:
-    """Stack the label corrections of several tasks. None if no task has one. Refuse if only some have.
+    """Stack the corrections of several tasks. None if no task has one. Refuse if only some have.
 
     Raises:
         InputError: some of them are not.

@@ -37,26 +37,26 @@ def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
 
 
 def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return (n,) cluster labels with questions of equal input in one cluster. None if none change or are crossed.
+    """Return (n,) clusters with questions of equal input in one cluster. None if none change or are crossed.
 
     Crossed clusters are left alone.
     """
-    labels = list(questions.keys if clusters is None else clusters)
-    if any(CROSS in label for label in clusters or ()):
+    own = list(questions.keys if clusters is None else clusters)
+    if any(CROSS in name for name in clusters or ()):
         return None
     root: dict[str, str] = {}
 
-    def find(label: str) -> str:
-        while (above := root.get(label, label)) != label:
-            label = above
-        return label
+    def find(name: str) -> str:
+        while (above := root.get(name, name)) != name:
+            name = above
+        return name
 
     for same in questions.doubles:
         for i in same[1:]:
-            a, b = find(labels[same[0]]), find(labels[i])
+            a, b = find(own[same[0]]), find(own[i])
             if a != b:
                 root[b] = a
-    return tuple(map(find, labels)) if root else None
+    return tuple(map(find, own)) if root else None
 
 
 def n_doubled(questions: Questions) -> int:

@@ -161,7 +161,7 @@ def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def same_partition(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
-    """Return True if two lists of labels put the same questions together, whatever the labels are."""
+    """Return True if two lists of clusters put the same questions together, whatever their names are."""
     pairs = set(zip(a, b, strict=True))
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
@@ -242,37 +242,37 @@ def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> F
 
 
 def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int) -> list[str | None]:
-    """Return (n,) labels of united questions from the first run with one, None if none. Later ones that overlap join.
+    """Return (n,) clusters of united questions from the first run with one, None if none. Later ones that overlap join.
 
     None: no run knows.
     """
     out: list[str | None] = [None] * n
     for part, at in zip(parts, rows, strict=True):
-        labels = list(zip(at.tolist(), part.clusters or (), strict=False))
-        called = {label: out[i] for i, label in labels if out[i] is not None}
-        for i, label in labels:
-            out[i] = called.get(label, label) if out[i] is None else out[i]
+        named = list(zip(at.tolist(), part.clusters or (), strict=False))
+        called = {name: out[i] for i, name in named if out[i] is not None}
+        for i, name in named:
+            out[i] = called.get(name, name) if out[i] is None else out[i]
     return out
 
 
 def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
     """Reorder two models' repeats so that column j is one run in both. Return both, a note. Refuse if unclear.
 
-    Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
+    Runs are matched by the level of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.
 
     Returns:
         Both scores with the columns that are shared, in one order, and a note that says how they were matched.
 
     Raises:
-        InputError: no labels and unequal numbers of runs, or fewer than two runs in common.
+        InputError: no levels and unequal numbers of runs, or fewer than two runs in common.
     """
-    ours, theirs = _run_labels(part_a), _run_labels(part_b)
+    ours, theirs = _run_levels(part_a), _run_levels(part_b)
     K_a, K_b = part_a.values.shape[1], part_b.values.shape[1]
     named = [name for name in ours if name in theirs and set(ours[name]) & set(theirs[name])]
     if named:
         name = named[0]
-        columns = [(j, theirs[name].index(label)) for j, label in enumerate(ours[name]) if label in theirs[name]]
+        columns = [(j, theirs[name].index(level)) for j, level in enumerate(ours[name]) if level in theirs[name]]
         only = K_a + K_b - 2 * len(columns)
         how = f"the runs of A and B are paired by {name}" + (
             f"; {only} that only one of them has are left out" if only else ""
@@ -299,15 +299,15 @@ def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
     )
 
 
-def _run_labels(part: Scores) -> dict[str, tuple[str, ...]]:
+def _run_levels(part: Scores) -> dict[str, tuple[str, ...]]:
     """Return {factor: level of each column} for factors whose level differs between runs and is constant in one."""
     out = {}
     for name, rows in (part.factors or {}).items():
         if any(len(row) != part.values.shape[1] for row in rows):
             continue
-        levels = [{label for label in column if label} for column in zip(*rows, strict=True)]
-        if all(len(level) == 1 for level in levels):
-            labels = tuple(level.pop() for level in levels)
-            if len(set(labels)) == len(labels):
-                out[name] = labels
+        found = [{level for level in column if level} for column in zip(*rows, strict=True)]
+        if all(len(levels) == 1 for levels in found):
+            each = tuple(levels.pop() for levels in found)
+            if len(set(each)) == len(each):
+                out[name] = each
     return out

@@ -69,7 +69,7 @@ NOTES: dict[str, str] = {
     "no_cluster_known": "`auto` found no cluster",
     "not_all_clustered": "clusters that only some questions have",
     "not_clustered": "clusters that cannot be had",
-    "odd_clusters": "clusters whose labels are no plain values",
+    "odd_clusters": "clusters whose names are no plain values",
     "clusters_of_stderr": "clusters that the task's own stderr names",
     "cluster_template": "clusters of a template that is not run",
     "clusters_differ": "runs that cluster the same questions differently",

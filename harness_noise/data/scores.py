@@ -101,7 +101,7 @@ class OnQuestions(Measured):
     """The n questions."""
     _: KW_ONLY
     clusters: tuple[str, ...] | None = None
-    """(n,) cluster labels, None if the questions are independent."""
+    """(n,) names of clusters, None if the questions are independent."""
     cluster_spec: str | None = None
     """Source of the clusters, for people: "template", "passage (auto)", … ."""
     higher_is_better: bool | None = None
@@ -127,7 +127,7 @@ class OnQuestions(Measured):
     def __post_init__(self) -> None:
         if self.clusters is not None and len(self.clusters) != len(self.questions):
             raise FaultyScoresError(
-                f"{self.task}, {self.metric}: {len(self.clusters)} cluster labels for {len(self.questions)} questions"
+                f"{self.task}, {self.metric}: {len(self.clusters)} cluster names for {len(self.questions)} questions"
             )
 
 
@@ -151,14 +151,14 @@ class Scores(OnQuestions):
     """(n, K) True for answers that were under way when the run was stopped, which no look has seen. None: there are
     none."""
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
-    """Column → levels with which each answer was made: n rows of K labels (prompt, seed, judge)."""
+    """Column → levels with which each answer was made: n rows of K (prompt, seed, judge)."""
     repeats_are_runs: bool = False
     """True if repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says.
 
     Unless they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`.
     """
     outer: Mapping[str, Mapping[str, str]] | None = None
-    """Field → cluster label → its value there, of the fields whose values contain whole clusters."""
+    """Field → cluster → its value there, of the fields whose values contain whole clusters."""
     repeats_named: str | None = None
     """The column of prompts, seeds or judges that identifies the repeats of all questions.
 

@@ -16,14 +16,14 @@ from ..results.diagnostics import STOPPED
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray, Labels
+    from ..arrays import FloatArray, IntArray, NamesLike
 
 
 def draw(
     n: int,
     size: str | float,
-    clusters: Labels | None = None,
-    tasks: Labels | None = None,
+    clusters: NamesLike | None = None,
+    tasks: NamesLike | None = None,
     *,
     seed: int = 0,
     chances: FloatArray | None = None,
@@ -64,7 +64,7 @@ def last_unit(ends: IntArray, target: float) -> int:
     return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
 
 
-def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
+def proportional(codes: IntArray, units: int, tasks: NamesLike | None, rng: np.random.Generator) -> IntArray:
     """Return (units,) a random order (rank) of the clusters in which every task is spread evenly."""
     drawn = rng.permutation(units)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
@@ -79,7 +79,7 @@ def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.rand
     return ranks
 
 
-def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray:
+def tasks_touched(codes: IntArray, units: int, tasks: NamesLike | None) -> IntArray:
     """Return (units,) a code for each cluster that says in which set of tasks it has questions."""
     touched: list[set[int]] = [set() for _ in range(units)]
     of_task = np.zeros(len(codes), dtype=np.intp) if tasks is None else cluster_codes(tasks)[0]
@@ -89,7 +89,7 @@ def tasks_touched(codes: IntArray, units: int, tasks: Labels | None) -> IntArray
 
 
 def drawing_chances(
-    size: str | float, expected: FloatArray, clusters: Labels | None = None, tasks: Labels | None = None
+    size: str | float, expected: FloatArray, clusters: NamesLike | None = None, tasks: NamesLike | None = None
 ) -> FloatArray | None:
     """Return (n,) drawing probabilities, higher for questions with an expected score near ½. None: all equal.
 

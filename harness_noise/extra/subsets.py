@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, Labels
+from ..arrays import FloatArray, IntArray, NamesLike
 from ..data.questions import Questions
 from ..errors import InputError
 from ..results.forms import finite
@@ -25,8 +25,8 @@ class NotRandomError(InputError):
 def part_of(
     rows: IntArray,
     n: int,
-    clusters: Labels | None,
-    strata: Labels | None,
+    clusters: NamesLike | None,
+    strata: NamesLike | None,
     shares: list[float] | None = None,
     *,
     drawn: bool = False,

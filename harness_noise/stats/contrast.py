@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, Labels
+from ..arrays import BoolArray, FloatArray, IntArray, NamesLike
 from ..data.numbers import INFINITE, is_infinite
 from ..errors import InputError
 from .tolerances import FEWEST_REPEATED, ROUNDING
@@ -224,7 +224,7 @@ def once(design: Design, name: str, make: Callable[[], Found]) -> Found:
 
 def design(
     n: int,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     strata: IntArray | None = None,
     stratum_weights: FloatArray | None = None,
 ) -> Design:
@@ -232,7 +232,7 @@ def design(
 
     Args:
         n: number of questions.
-        clusters: (n,) labels, compared by equality.
+        clusters: (n,) names, compared by equality.
         strata: (n,) task codes 0 … T−1.
         stratum_weights: (T,) weights of the tasks in the mean; by default by size.
     """
@@ -245,12 +245,12 @@ def design(
     return Design(weights, strata, codes, G, clustered=clusters is not None, shares=stratum_weights)
 
 
-def with_crossed(design: Design, first: Labels, second: Labels) -> Design:
-    """Return the design with two crossed clusterings of its questions, by the labels `first` and `second`.
+def with_crossed(design: Design, first: NamesLike, second: NamesLike) -> Design:
+    """Return the design with two crossed clusterings of its questions, by the names `first` and `second`.
 
     `clusters` is the way with fewer, of as many the more unequal.
     """
-    ways = [cluster_codes(labels) for labels in (first, second)]
+    ways = [cluster_codes(names) for names in (first, second)]
     codes, n_clusters = min(ways, key=lambda way: (way[1], -int((np.bincount(way[0]) ** 2).sum())))
     crossed = (ways[0][0], ways[1][0])
     return replace(design, clusters=codes, n_clusters=n_clusters, clustered=True, crossed=crossed)
@@ -271,10 +271,10 @@ def in_order(d: FloatArray, design: Design, rows: IntArray) -> tuple[FloatArray,
     return d[..., rows], sub_design(design, rows)
 
 
-def cluster_codes(labels: Labels) -> tuple[IntArray, int]:
-    """Number cluster labels 0 … G−1 in order of first appearance. Return the (n,) codes and G."""
-    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    index = {label: code for code, label in enumerate(dict.fromkeys(values))}
+def cluster_codes(names: NamesLike) -> tuple[IntArray, int]:
+    """Number cluster names 0 … G−1 in order of first appearance. Return the (n,) codes and G."""
+    values = names.tolist() if isinstance(names, np.ndarray) else names
+    index = {name: code for code, name in enumerate(dict.fromkeys(values))}
     return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)
 
 

@@ -279,7 +279,7 @@ def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = No
     Args:
         p: (P,) p-values.
         method: holm, bh or none.
-        families: (P,) labels; None: one family.
+        families: (P,) names; None: one family.
     """
     out, members = np.array(p, dtype=np.float64), dict[Hashable, list[int]]()
     if method == "none":
@@ -313,7 +313,7 @@ def apply_adjustment(
         own: what each says for itself.
         a_better: where A is ahead, in the metric's direction.
         settings: level, margin and the method of adjustment.
-        families: (P,) labels; None: one family.
+        families: (P,) names; None: one family.
     """
     p = adjusted(own.p, settings.adjust, families)
     with np.errstate(invalid="ignore"):

@@ -15,8 +15,8 @@ Sources:
   [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters; the null
         imposed
   [Hesterberg]  Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
-  [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips, and
-        labels that are shuffled
+  [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips,
+        and the shuffling of what names the groups
   [Webb]        Webb (2023), Canadian J. Economics 56(3): the six-point weights
   [Roodman]     Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
   [MacKinnon]   MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no

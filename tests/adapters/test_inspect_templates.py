@@ -28,7 +28,7 @@ def _own_functions():
 def test_a_live_run_writes_the_labels_that_its_template_makes(canned, tmp_path):
     (log,) = canned.eval(canned.task(), tmp_path, epochs=3, metadata={"noise": True, "noise_cluster": SPEC})
     written = read_eval_log(log.location)
-    labels = inject.labels_of(written.results.scores)
+    labels = inject.clusters_of(written.results.scores)
     assert labels == {f"q{i}": f"p{PASSAGES[i]}!" for i in range(12)}
     (estimate,) = hn.analyze(log.location).estimates
     assert (estimate.cluster, estimate.n_clusters) == (SPEC, len(set(PASSAGES)))
@@ -36,7 +36,7 @@ def test_a_live_run_writes_the_labels_that_its_template_makes(canned, tmp_path):
     assert "cluster_template" not in estimate.diagnostics
     recompute_metrics(written)  # as `inspect score` does: the labels are those of the log, and stay in it
     assert ours(written.results.scores[0])["noise_se"] == pytest.approx(estimate.se)
-    assert inject.labels_of(written.results.scores) == labels
+    assert inject.clusters_of(written.results.scores) == labels
 
 
 def test_scoring_a_log_again_runs_no_template_of_it(canned, tmp_path, warned):

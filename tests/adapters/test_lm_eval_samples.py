@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from harness_noise.data.clusters import UserSpec, labeller
+from harness_noise.data.clusters import UserSpec, namer
 from harness_noise.data.questions import content_hash, occurrences
 from harness_noise.errors import InputError
 from harness_noise.io import paths
@@ -50,7 +50,7 @@ def told(path, wanted):
     }
     inputs, texts = found.documents.read()
     packed = [None if item is None else tuple(item) for item in (inputs, found.targets, found.prompts)]
-    more = (found.kind, list(found.doc_ids), found.clusters, found.unlabelled, found.answers, found.scored)
+    more = (found.kind, list(found.doc_ids), found.clusters, found.unclustered, found.answers, found.scored)
     return repr((tuple(found.keys), packed, tuple(texts), more, columns))
 
 
@@ -91,7 +91,7 @@ def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, chang
     text = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     wanted = {
-        "plain": Wanted("t"), "cluster": Wanted("t", cluster=labeller("id")), "key": Wanted("t", key=labeller("id")),
+        "plain": Wanted("t"), "cluster": Wanted("t", cluster=namer("id")), "key": Wanted("t", key=namer("id")),
         "raw": Wanted("t", raw=frozenset(("acc", "f1"))),
     }[what]  # fmt: skip
     fast = told(path, wanted)
@@ -114,8 +114,8 @@ def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, chang
 def test_ids_that_are_one_float_are_two_clusters_and_two_questions(tmp_path):
     path = write(tmp_path / "s.jsonl", [line(i, doc={"id": 2**64 + i, "question": f"{i}?"}) for i in range(4)])
     ids = tuple(str(2**64 + i) for i in range(4))
-    assert read_samples(path, Wanted("t", cluster=labeller("id"))).clusters == ids
-    assert read_samples(path, Wanted("t", key=labeller("id"))).keys == ids
+    assert read_samples(path, Wanted("t", cluster=namer("id"))).clusters == ids
+    assert read_samples(path, Wanted("t", key=namer("id"))).keys == ids
     rows = [
         {key: value for key, value in json.loads(text).items() if key != "doc_hash"}
         for text in path.read_text().splitlines()
@@ -133,7 +133,7 @@ def test_a_document_that_is_itself_a_sample(tmp_path):
 
 def by_names(*fields):
     """Return what is wanted of documents whose fields have these names."""
-    return Wanted("t", cluster=labeller("id"), names=names_of(map(UserSpec, fields)))
+    return Wanted("t", cluster=namer("id"), names=names_of(map(UserSpec, fields)))
 
 
 @pytest.mark.parametrize("array", [False, True])
@@ -141,13 +141,13 @@ def by_names(*fields):
     ("name", "twice", "wanted"),
     [
         ("doc_id", '"doc_id": 2, "acc": 0.25', Wanted("t")),
-        ("target", '"target": "0", "target": "1"', Wanted("t", cluster=labeller("id"))),
+        ("target", '"target": "0", "target": "1"', Wanted("t", cluster=namer("id"))),
         ("acc", '"acc": 0.25, "acc": 1.0', Wanted("t")),
         ("acc", '"acc": 0.25, "acc" : 1.0', Wanted("t")),
         ("target_hash", '"target_hash": "b", "target_hash": "a"', Wanted("t")),
         ("acc", '"acc": 0.25, "acc": 1.0', Wanted("t", choices=True)),
-        ("id", '"id": 3, "id": 2', Wanted("t", cluster=labeller("id"))),
-        ("id", '"id": 3, "id": 2', Wanted("t", key=labeller("id"))),
+        ("id", '"id": 3, "id": 2', Wanted("t", cluster=namer("id"))),
+        ("id", '"id": 3, "id": 2', Wanted("t", key=namer("id"))),
         ("id", '"id": 3, "id": 2', by_names("id")),
         ("id", r'"id": 3, "\u0069d": 2', by_names("id")),
         ("id", r'"id": 2, "a/b": 3, "a\/b": 2', by_names("id", "a/b")),

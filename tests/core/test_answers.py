@@ -27,7 +27,7 @@ def single(answers: Answers) -> Scores:
     return part
 
 
-def test_questions_keep_their_order_and_repeats_are_columns_by_their_labels():
+def test_questions_keep_their_order_and_repeats_are_columns_by_their_ids():
     shuffled = [ROWS[i] for i in np.random.default_rng(1).permutation(len(ROWS))]
     part = single(built(rows=[*shuffled]))
     order = list(dict.fromkeys(row[0] for row in shuffled))
@@ -36,12 +36,12 @@ def test_questions_keep_their_order_and_repeats_are_columns_by_their_labels():
     assert part.values.tolist() == [[known[question, k] for k in (1, 2, 3)] for question in order]
 
 
-def test_without_labels_the_answers_of_a_question_are_numbered_as_they_come():
+def test_without_repeats_the_answers_of_a_question_are_numbered_as_they_come():
     part = single(built(rows=[("a", None, 1.0, {}), ("b", None, 0.0, {}), ("a", None, 0.5, {})]))
     np.testing.assert_array_equal(part.values, [[1.0, 0.5], [0.0, np.nan]])
 
 
-def test_labels_that_no_two_questions_share_only_say_the_order():
+def test_repeats_that_no_two_questions_share_only_say_the_order():
     part = single(built(rows=[(f"q{i}", 100 * i + 7 - k, float(k), {}) for i in range(9) for k in range(2)]))
     assert part.values.tolist() == [[1.0, 0.0]] * 9
 

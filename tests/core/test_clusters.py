@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, check_tasks, labeller, text_label
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, check_tasks, namer, value_text
 from harness_noise.errors import InputError
 
 DOC = {"passage": "p", "idx": {"paragraph": 7, "list": ["a", "b"]}, "a.b": "dotted", "none": None, "n": 1.5, "ok": True}
@@ -58,7 +58,7 @@ def test_half_a_list_is_not_a_spec_for_all_tasks(text):
 
 
 @pytest.mark.parametrize(
-    ("spec", "label"),
+    ("spec", "name"),
     [
         ("passage", "p"),
         ("idx.paragraph", "7"),
@@ -72,16 +72,16 @@ def test_half_a_list_is_not_a_spec_for_all_tasks(text):
         ("{{ passage.upper() }}", "P"),
     ],
 )
-def test_labels(spec, label):
-    assert labeller(spec)(DOC) == label
+def test_names(spec, name):
+    assert namer(spec)(DOC) == name
 
 
 @pytest.mark.parametrize("spec", ["passage", "passage*n"])
 def test_spaces_around_a_text_do_not_count(spec):
     """As in a table's own column `cluster`: one passage would be two clusters, and the standard error too small."""
-    assert labeller(spec)({"passage": " p\n", "n": "1 "}) == labeller(spec)({"passage": "p", "n": "1"})
+    assert namer(spec)({"passage": " p\n", "n": "1 "}) == namer(spec)({"passage": "p", "n": "1"})
     with pytest.raises(MissingFieldError):
-        labeller(spec)({"passage": " \n", "n": 1})
+        namer(spec)({"passage": " \n", "n": 1})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_spaces_around_a_text_do_not_count(spec):
 )
 def test_a_missing_field_lists_the_fields(spec):
     with pytest.raises(MissingFieldError, match=r"a\.b, idx, n, none, ok, passage") as caught:
-        labeller(spec)(DOC)
+        namer(spec)(DOC)
     assert caught.value.fields == sorted(DOC)
     assert caught.value.spec == spec
     assert isinstance(caught.value, InputError)
@@ -98,27 +98,27 @@ def test_a_missing_field_lists_the_fields(spec):
 @pytest.mark.parametrize("spec", ["{{passage", "{% if %}"])
 def test_a_broken_template_is_an_error_at_once(spec):
     with pytest.raises(InputError, match="not valid Jinja"):
-        labeller(spec)
+        namer(spec)
 
 
 @pytest.mark.parametrize("spec", ["{{passage + 1}}", "{{1 // 0}}", "{{ ''.__class__.__mro__[1].__subclasses__() }}"])
 def test_a_template_that_fails_is_an_error(spec):
     with pytest.raises(InputError):
-        labeller(spec)(DOC)
+        namer(spec)(DOC)
 
 
 def test_templates_cannot_change_the_document():
     doc = {"items": [1]}
     with pytest.raises(InputError):
-        labeller("{{ items.append(2) }}")(doc)
+        namer("{{ items.append(2) }}")(doc)
     assert doc == {"items": [1]}
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.lists(st.integers()), max_size=4))
-def test_equal_values_have_equal_labels(value):
-    label = text_label(value)
-    assert label == text_label(dict(reversed(list(value.items()))))
-    assert label != text_label({**value, "another": 0})
+def test_equal_values_have_equal_texts(value):
+    name = value_text(value)
+    assert name == value_text(dict(reversed(list(value.items()))))
+    assert name != value_text({**value, "another": 0})
 
 
 @given(st.text(min_size=1).filter(lambda text: text.strip() == text and not set(text) & set("=,{}*×")))

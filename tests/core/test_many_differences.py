@@ -77,7 +77,7 @@ def test_shapes_that_do_not_fit_are_refused():
         hn.estimate_difference(np.zeros((2, 5, 1)), np.zeros((3, 5, 1)))
     with pytest.raises(ValueError, match="5 questions in a and 4"):
         hn.estimate_difference(np.zeros((2, 5, 1)), np.zeros((2, 4, 1)))
-    with pytest.raises(ValueError, match="cluster labels for"):
+    with pytest.raises(ValueError, match="cluster names for"):
         hn.estimate_difference(np.zeros((2, 5, 1)), np.zeros((2, 5, 1)), clusters=[1, 2])
 
 

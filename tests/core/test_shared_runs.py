@@ -1,4 +1,4 @@
-"""Runs of A and B that share their cause: paired by run, by label or by position."""
+"""Runs of A and B that share their cause: paired by run, by level or by position."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def table(seed, n=60, K=4, run=0.3):
     return [common + rng.normal(0, 0.05, (1, K)) + rng.normal(0, 0.4, (n, K)) for _ in range(2)]
 
 
-def a_run(model, values, labels=None, name="prompt", task="t"):
+def a_run(model, values, levels=None, name="prompt", task="t"):
     n = len(values)
-    factors = None if labels is None else {name: (tuple(labels),) * n}
+    factors = None if levels is None else {name: (tuple(levels),) * n}
     keys = Questions(tuple(f"{task}{i}" for i in range(n)))
     return Run(model, model, "test", scores=(Scores(task, "acc", "none", keys, values, factors=factors),))
 
@@ -48,7 +48,7 @@ def test_the_anova_is_that_of_the_table_of_differences():
         assert getattr(row, field) == pytest.approx(getattr(alone, field), rel=1e-12), field
 
 
-def test_labels_say_which_run_is_which():
+def test_levels_say_which_run_is_which():
     a, b = table(2)
     order = [2, 0, 3, 1]
     shuffled = a_run("b", b[:, order], [f"p{j}" for j in order])
@@ -79,7 +79,7 @@ def test_runs_that_only_one_has_are_left_out_and_said():
     assert any("1 that only one of them has are left out" in note for note in noted(found))
 
 
-def test_without_labels_position_counts_and_is_said():
+def test_without_levels_position_counts_and_is_said():
     a, b = table(4)
     found = compare_runs([(a_run("a", a), a_run("b", b, "wxyz"))], Settings(**SHARED))
     assert any("by position" in note for note in noted(found))
@@ -87,7 +87,7 @@ def test_without_labels_position_counts_and_is_said():
         hn.estimate_difference(a, b[:, 1:], **SHARED)
 
 
-def test_a_label_that_changes_within_a_run_is_no_label():
+def test_a_level_that_changes_within_a_run_is_no_level():
     a, b = table(5, n=3)
     rows = (("p", "q", "r", "s"), ("p", "q", "r", "s"), ("q", "p", "r", "s"))
     one = a_run("a", a, "pqrs")

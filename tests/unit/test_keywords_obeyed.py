@@ -148,8 +148,8 @@ def test_forms_refuse_much_and_take_what_is_empty_for_what_is_not_given(folder: 
     ("call", "words"),
     [
         (lambda x: hn.estimate_difference(x, x, adjust="bh"), "`adjust='bh'` is about several rows"),
-        (lambda x: hn.estimate_difference(x, x, cluster="c"), "give labels as `clusters`"),
-        (lambda x: hn.estimate(x, cluster="c"), "give labels as `clusters`"),
+        (lambda x: hn.estimate_difference(x, x, cluster="c"), "give names as `clusters`"),
+        (lambda x: hn.estimate(x, cluster="c"), "give names as `clusters`"),
         (lambda x: hn.regress(["a.csv", "b.csv", "c.csv"], on="template"), "3 runs are given: a, b, c"),
         (lambda x: hn.export("a.csv"), "`output` DIR"),
         (lambda x: hn.factors("a.csv", ["seed"]), "factors accepts Mapping, not list"),

@@ -78,7 +78,6 @@ def test_few_files_of_the_core_name_an_extra(word):
 JUDGED = "shows or keeps the correction of a judge by what people say, which is a field of rows"
 PEOPLE = {
     "harness_noise/__init__.py": PUBLIC,
-    "harness_noise/analysis/sample.py": JUDGED,
     "harness_noise/api/keywords.py": "keywords of `analyze` and `compare`, which the extra handles",
     "harness_noise/report/columns.py": JUDGED,
     "harness_noise/report/diagnostics.py": "advice of diagnostics where people correct the row",

@@ -14,8 +14,8 @@ from harness_noise.data.clusters import (
     Spec,
     UserSpec,
     clusters_of_file,
-    label_or_none,
-    labeller,
+    name_or_none,
+    namer,
     resolve_for_task,
 )
 from harness_noise.data.notes import Note, no_cluster_known
@@ -49,10 +49,10 @@ def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | No
     spec = AUTO.get(bare(task))
     if spec is None:
         return None
-    label = labeller(UserSpec(spec))
+    name = namer(UserSpec(spec))
     for doc in metadata:
         try:
-            label(doc or {})
+            name(doc or {})
         except MissingFieldError:
             continue
         return spec
@@ -64,7 +64,7 @@ _SHOWN = 200
 INPUT = "input"
 """The name by which a SPEC means a sample's input, unless the samples' metadata have a key of this name."""
 Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
-"""Labels of the questions, and their SPEC in words."""
+"""(n,) names of clusters, and their SPEC in words."""
 
 
 def spec_for(spec: Spec | None, task: str) -> Spec | None:
@@ -88,13 +88,13 @@ class TaskClusters:
     notes: list[Note] = field(default_factory=list)
     """Sentences for the user, to which this class appends."""
     written: Mapping[str, str] = field(default_factory=dict)
-    """Sample id → cluster, if the log holds the labels that a template made (see `inject.labels_of`)."""
+    """Sample id → cluster, if the log holds those that a template made (see `inject.clusters_of`)."""
     inputs: Sequence[str] | None = None
     """(n,) hashes of input, target and choices, None if unknown. A SPEC may name them as `input`."""
     _known: dict[tuple[Spec | None, bool], Clusters] = field(default_factory=dict)
 
-    def labels(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return ((n,) cluster labels, SPEC in words), (None, None) without. Refuse a field that is missing.
+    def by_spec(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
+        """Return ((n,) clusters, SPEC in words), (None, None) without. Refuse a field that is missing.
 
         Args:
             spec: of the clusters.
@@ -105,41 +105,41 @@ class TaskClusters:
             InputError: a template that fails.
         """
         if (spec, plain) not in self._known:
-            self._known[spec, plain] = self._labels(spec, plain)
+            self._known[spec, plain] = self._by_spec(spec, plain)
         return self._known[spec, plain]
 
-    def _labels(self, spec: Spec | None, plain: bool) -> Clusters:
+    def _by_spec(self, spec: Spec | None, plain: bool) -> Clusters:
         text = spec.text if isinstance(spec, FileSpec) else spec
         words: str | None = text
         if not plain:
-            name = None if text is None else UserSpec(text)
-            known, words = resolve_for_task(ClusterSpec(name), self.task, lambda task: natural(task, self.metadata))
+            typed = None if text is None else UserSpec(text)
+            known, words = resolve_for_task(ClusterSpec(typed), self.task, lambda task: natural(task, self.metadata))
             if known is None:
                 return None, None
             spec = known if known != text else spec  # the meaning of `auto` is ours
         if spec is None:
             return None, None
-        label = labeller(spec, None if plain else self.task)
-        labels, squeezed, odd = [], dict[str, str](), False
+        name = namer(spec, None if plain else self.task)
+        clusters, squeezed, odd = [], dict[str, str](), False
         for i, (key, doc) in enumerate(zip(self.keys, self.metadata, strict=True)):
             asked = {} if self.inputs is None else {INPUT: self.inputs[i]}
             fields = {"id": key, **asked, **(doc or {})}
-            value = label(fields)
+            value = name(fields)
             if value not in squeezed:
                 if value == "NaN":
                     raise MissingFieldError(str(text), fields)
                 odd = odd or value[:1] in "[{"
                 squeezed[value] = " ".join(value.split())  # as summaries do; a cluster must not depend on it
-            labels.append(squeezed[value])
+            clusters.append(squeezed[value])
         if odd:
             said = f"some values of {text} are lists or dictionaries: equal text is one cluster"
             self.notes.append(Note("odd_clusters", said).of(self.task))
-        return tuple(labels), words
+        return tuple(clusters), words
 
-    def labels_or_none(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
-        """Return clusters like `labels`, but (None, None) and a note if a field is missing or a template fails."""
+    def by_spec_or_none(self, spec: Spec | None, *, plain: bool = False) -> Clusters:
+        """Return clusters like `by_spec`, but (None, None) and a note if a field is missing or a template fails."""
         try:
-            return self.labels(spec, plain=plain)
+            return self.by_spec(spec, plain=plain)
         except InputError as error:
             self.notes.append(Note("not_clustered", f"{error}. The questions count as independent").of(self.task))
             return self._known.setdefault((spec, plain), (None, None))
@@ -155,14 +155,14 @@ class TaskClusters:
         if isinstance(named, FileSpec) and named.is_template:
             return self._logged_template_clusters(named), False
         if named is not None:
-            clusters = self.labels_or_none(named)
+            clusters = self.by_spec_or_none(named)
             return clusters, is_auto(named) and clusters[0] is None
         taken = taken_clusters(record, self.keys)
         if taken[0] is not None:
             return taken, False
-        own = [label_or_none((doc or {}).get("cluster")) for doc in self.metadata]
+        own = [name_or_none((doc or {}).get("cluster")) for doc in self.metadata]
         if clusters_of_file(self.task, own, self.notes) is not None:
-            return self.labels_or_none(FileSpec("cluster")), True
+            return self.by_spec_or_none(FileSpec("cluster")), True
         return (None, None), True
 
     def _logged_template_clusters(self, spec: FileSpec) -> Clusters:
@@ -193,9 +193,9 @@ def is_auto(spec: Spec | None) -> bool:
     return spec in ("auto", FileSpec("auto"))
 
 
-def is_unknown(labels: Sequence[str] | None) -> bool:
-    """Return True if all labels are the placeholder for clusters by a template that was not run."""
-    return labels is not None and len(labels) > 0 and set(labels) == {UNKNOWN}
+def is_unknown(clusters: Sequence[str] | None) -> bool:
+    """Return True if all clusters are the placeholder for clusters by a template that was not run."""
+    return clusters is not None and len(clusters) > 0 and set(clusters) == {UNKNOWN}
 
 
 def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
@@ -205,10 +205,10 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
         record: `noise` of the metadata of `results.early_stopping`, from any program.
         keys: (n,) sample ids.
     """
-    labels = lookup(record, "clusters", "labels")
-    if not isinstance(labels, dict) or not all(key in labels for key in keys):
+    named = lookup(record, "clusters", "labels")
+    if not isinstance(named, dict) or not all(key in named for key in keys):
         return None, None
-    return tuple(str(labels[key]) for key in keys), str(record["clusters"].get("spec", "cluster"))
+    return tuple(str(named[key]) for key in keys), str(record["clusters"].get("spec", "cluster"))
 
 
 def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:

@@ -174,11 +174,11 @@ def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> 
     natives = [(index, es) for index, es in enumerate(results.scores) if not inject.is_measure(es)]
     inject.replace_all([(es, fresh.get(index, {})) for index, es in natives])
     inject.put_measures(results, by_key.values())
-    _put_labels(results, log)
+    _put_clusters(results, log)
     return fresh
 
 
-def _put_labels(results: EvalResults, log: LogRun) -> None:
+def _put_clusters(results: EvalResults, log: LogRun) -> None:
     """Store the samples' clusters in the results if they come from a template, which is not run on reading.
 
     A template is not run when the log is read.
@@ -187,7 +187,7 @@ def _put_labels(results: EvalResults, log: LogRun) -> None:
         if scores.clusters is None or scores.cluster_spec is None or is_unknown(scores.clusters):
             continue
         if FileSpec(scores.cluster_spec).is_template:
-            inject.put_labels(results, dict(zip(scores.questions.keys, scores.clusters, strict=True)))
+            inject.put_clusters(results, dict(zip(scores.questions.keys, scores.clusters, strict=True)))
             return
 
 

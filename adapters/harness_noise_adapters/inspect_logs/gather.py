@@ -738,7 +738,7 @@ class _Native:
     def _clusters(self, part: _Part, called: str) -> Clusters:
         """Return the clusters that the scorer's own stderr names if none were set, else the task's."""
         own = own_cluster(self.es, part.key) if self.out.open_ else None
-        if own is None or (by_key := self.task.task_clusters.labels_or_none(FileSpec(own), plain=True))[0] is None:
+        if own is None or (by_key := self.task.task_clusters.by_spec_or_none(FileSpec(own), plain=True))[0] is None:
             return self.out.clusters
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key
@@ -829,14 +829,14 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
         raise ValueError(f"{read.words} values are not numbers, such as {read.example!r}")
     metadata = [scores[i].sample_metadata for i in answers.first]
     spec = None if cluster is None else FileSpec(cluster)
-    labels, words = TaskClusters("", answers.keys, metadata).labels(spec)
+    clusters, words = TaskClusters("", answers.keys, metadata).by_spec(spec)
     part = Scores(
         task="",
         metric="mean",
         scorer="noise",
         questions=Questions(answers.keys, "sample id"),
         values=answers.fill(read.values),
-        clusters=labels,
+        clusters=clusters,
         cluster_spec=words,
         bounds=(0.0, 1.0) if all(map(_is_verdict, (score.score.value for score in scores))) else None,
     )

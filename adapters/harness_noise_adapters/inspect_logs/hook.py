@@ -89,7 +89,7 @@ def refused(spec: EvalSpec, on: Flag) -> str | None:
         metadata = [sample.metadata or {} for sample in samples]
         try:
             task_clusters = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
-            task_clusters.labels(spec_for(cluster, spec.task))
+            task_clusters.by_spec(spec_for(cluster, spec.task))
         except InputError as error:
             return f"{spec.task}: noise_cluster: {error}"
     if not on.asking:
@@ -194,7 +194,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     task = handed_over(live, results, scores)
     if not len(task.answers):
         return []
-    read = assemble(Path(live.spec.task), task, ReadOptions(), Recorded(live.flag.cluster, live.labels))
+    read = assemble(Path(live.spec.task), task, ReadOptions(), Recorded(live.flag.cluster, live.clusters))
     estimates, refused = _estimates(read.run, live.flag.settings)
     warnings = [*texts(read.run.notes), *refused, *_place_estimates(live, results, read, estimates)]
     if live.stopper is not None:
@@ -318,8 +318,8 @@ def renew(log: EvalLog, results: Any, scores: Any) -> None:
     on = private.flag_of(log)
     if on is None or not results.scores:
         return
-    labels = inject.labels_of(log.results.scores) if log.results else {}
-    warnings = add(Live(log.eval, on, labels=labels), results, scores)
+    clusters = inject.clusters_of(log.results.scores) if log.results else {}
+    warnings = add(Live(log.eval, on, clusters=clusters), results, scores)
     if on.measures:
         warnings.append(f"{log.eval.task}: `harness-noise export LOG -o DIR --measure NAME` adds its measures again")
     if warnings:

@@ -138,26 +138,28 @@ def put_measures(results: EvalResults, estimates: Iterable[Estimate]) -> None:
     results.scores = [*(es for es in results.scores if not is_measure(es)), *measures]
 
 
-LABELS = "cluster_labels"
-"""The key in the metadata of our first EvalMetric for clusters from a template: sample id → label."""
+CLUSTERS = "cluster_labels"
+"""The key in the metadata of our first EvalMetric for clusters from a template: sample id → cluster."""
 
 
-def put_labels(results: EvalResults, labels: Mapping[str, str]) -> None:
+def put_clusters(results: EvalResults, clusters: Mapping[str, str]) -> None:
     """Store {sample id: cluster} in the metadata of our first metric in the results."""
     for es in results.scores:
         for name in injected(es):
             metric = es.metrics[name]
-            es.metrics[name] = metric.model_copy(update={"metadata": {**(metric.metadata or {}), LABELS: dict(labels)}})
+            es.metrics[name] = metric.model_copy(
+                update={"metadata": {**(metric.metadata or {}), CLUSTERS: dict(clusters)}}
+            )
             return
 
 
-def labels_of(scores: Iterable[AnyScore]) -> dict[str, str]:
-    """Return the {sample id: cluster} that `put_labels` stored, {} if there is none."""
+def clusters_of(scores: Iterable[AnyScore]) -> dict[str, str]:
+    """Return the {sample id: cluster} that `put_clusters` stored, {} if there is none."""
     for es in scores:
         for name in injected(es):
-            labels = (es.metrics[name].metadata or {}).get(LABELS)
-            if isinstance(labels, dict) and all(isinstance(label, str) for label in labels.values()):
-                return dict(labels)
+            clusters = (es.metrics[name].metadata or {}).get(CLUSTERS)
+            if isinstance(clusters, dict) and all(isinstance(name, str) for name in clusters.values()):
+                return dict(clusters)
     return {}
 
 

@@ -45,7 +45,7 @@ class Live:
     """(id, epoch) → the logged scores of an answer. The results of a cancelled run lack some of them."""
     stopper: Any = None
     """The control that may end the task before everything is asked."""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    clusters: Mapping[str, str] = field(default_factory=dict)
     """Sample id → cluster, as a log that is scored again has held them."""
     location: str = ""
     """The path or URL of the task's log, known when the task has ended."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
-from harness_noise.data.clusters import FieldReader, Fields, FileSpec, MissingFieldError, Spec, labeller, text_label
+from harness_noise.data.clusters import FieldReader, Fields, FileSpec, MissingFieldError, Spec, namer, value_text
 from harness_noise.data.doubled import find_doubles
 from harness_noise.data.native_values import UNNAMED
 from harness_noise.data.notes import Note, natural_clusters
@@ -151,8 +151,8 @@ def cluster_fields(header: Header, spec: Spec | None) -> list[str]:
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
     """Return {factor: (n, K) levels} from the task's arguments, None if no factor is asked for."""
     n, K = part.values.shape
-    labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
-    return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
+    levels = {name: value_text(header.task_args[name]) for name in options.factors if name in header.task_args}
+    return {name: ((level,) * K,) * n for name, level in levels.items()} if options.factors else None
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
@@ -200,8 +200,8 @@ class Recorded:
     """The clusters that a live or rescored run knows before it is a file."""
 
     spec: Spec | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Sample id → label, as its log has held them."""
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Sample id → cluster, as its log has held them."""
 
 
 NOT_LIVE = Recorded()
@@ -275,9 +275,9 @@ def _task(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorde
     places = grid(*rows.places(), order=header.sample_ids)
     firsts = [rows.question(key, at) for key, at in zip(places.keys, places.first, strict=True)]
     metadata = [question.metadata for question in firsts]
-    labels = recorded.labels or inject.labels_of(header.scores)
+    clusters = recorded.clusters or inject.clusters_of(header.scores)
     inputs = [f"{sample.input} {sample.target}" for sample in firsts] if all(x.input for x in firsts) else None
-    task_clusters = TaskClusters(header.task, places.keys, metadata, written=labels, inputs=inputs)
+    task_clusters = TaskClusters(header.task, places.keys, metadata, written=clusters, inputs=inputs)
     spec = spec_for(options.cluster, header.task)
     if spec is not None:
         _check_clusters(path, task_clusters, spec)
@@ -346,7 +346,7 @@ def _stops(task: TaskAnswers) -> list[dict[str, Any]]:
 def _check_clusters(path: Path, task_clusters: TaskClusters, spec: Spec) -> None:
     """Refuse clusters that the user named and the samples do not have."""
     try:
-        task_clusters.labels(spec)
+        task_clusters.by_spec(spec)
     except FinalError as error:
         raise FinalError(f"{path}: {error}. Name another with `cluster`, or `cluster='none'`") from None
 
@@ -374,10 +374,10 @@ def _questions(
     )
     if key is None:
         return questions
-    label = labeller(key)
+    name = namer(key)
     try:
         keys = [
-            label({"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata})
+            name({"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata})
             for i, sample in zip(ids, firsts, strict=True)
         ]
     except MissingFieldError as error:

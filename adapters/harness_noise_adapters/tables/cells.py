@@ -63,7 +63,7 @@ class Answered(MetricAnswers):
             self.repeats[number] = f"{condition}\x1e{seen[place, condition]}" if most > 1 else None
         return most
 
-    def labels_of_questions(self, where: object) -> list[str | None]:
+    def clusters_of_questions(self, where: object) -> list[str | None]:
         """Return the cluster name of each question, None without one, or raise an error if a question has two.
 
         Raises:
@@ -77,4 +77,4 @@ class Answered(MetricAnswers):
             before = int(first[self.places[number]])
             both = [(named[self.clusters[i]], self.at(i)) for i in (before, number)]
             check_one_cluster(where, self.keys[self.places[number]], both[0], both[1])
-        return [named[label] for label in self.clusters[first].tolist()]
+        return [named[code] for code in self.clusters[first].tolist()]

@@ -46,8 +46,8 @@ _CAUSE = re.compile(r"(?<![a-z])(seed|prompt|template|instruction|phrasing|judge
 """Words for what moves the answers to all questions together."""
 HEAD = SEEN
 """Rows that are looked at to learn what the columns of a file are."""
-CELL, LABEL = "\x1fscore", "\x1flabel"
-"""The names of the score and label columns that a wide table gets."""
+CELL, NAME = "\x1fscore", "\x1fname"
+"""The names of the columns of scores and of their names that a wide table gets."""
 _KINDS = {"models": "model", "metrics": "metric", "repeats": "repeat"}
 
 
@@ -69,9 +69,9 @@ class TableColumns:
     specs: dict[str, Getter] = field(default_factory=dict)
     """Columns that do not exist in the file but are a path or a template of its columns."""
     wide: dict[str, str] = field(default_factory=dict)
-    """Column of scores → its label, in a table with several."""
-    labelled: str = ""
-    """The role that the labels of a wide table have."""
+    """Column of scores → its name, in a table with several."""
+    names_are: str = ""
+    """The role that the names in a wide table have."""
     numeric: tuple[str, ...] = ()
     """The columns of numbers that are none of ours, by the first rows."""
     certificate: str = ""
@@ -145,12 +145,12 @@ class TableColumns:
         chosen: Mapping[str, str],
     ) -> TableColumns:
         assert roles.question is not None
-        wide = dict(zip((column.name for column in roles.score), roles.labels, strict=True)) if roles.labels else {}
+        wide = dict(zip((column.name for column in roles.score), roles.names, strict=True)) if roles.names else {}
         named = {name: column for name, column in roles.named.items() if not (name == "repeat" and roles.count)}
         names = {"question": roles.question.name, "score": CELL if wide else roles.score[0].name}
         names |= {ours: column.name for ours, column in named.items()}
         if wide:
-            names[_KINDS[roles.kind]] = LABEL
+            names[_KINDS[roles.kind]] = NAME
         mine = [*roles.score, roles.question, *named.values()]
         specs |= {column.name: partial(_nested_value, column.keys) for column in mine if len(column.keys) > 1}
         others = [roles.gold, roles.pred]
@@ -176,7 +176,7 @@ class TableColumns:
             answer=answer,
             specs=specs,
             wide=wide,
-            labelled=_KINDS[roles.kind] if wide else "",
+            names_are=_KINDS[roles.kind] if wide else "",
             numeric=tuple(name for name in numeric_fields(head.cut(0, 1).rows[0]) if name in unused),
             certificate=certificate(roles, len(head), wording),
         )
@@ -273,7 +273,7 @@ def certificate(roles: Roles, n: int, wording: str | None) -> str:
     """Return the sentence that tells the user which columns were taken as score, question and so on, and why."""
     score, question = roles.score[0], roles.question
     assert question is not None
-    if roles.labels:
+    if roles.names:
         names = ", ".join(column.name for column in roles.score[:4])
         names += f" and {len(roles.score) - 4} more" if len(roles.score) > 4 else ""
         parts = [f"scores: {names}, each of a {_KINDS[roles.kind]}, {_range(score)}"]
@@ -331,7 +331,7 @@ def _words_without_score(column: ColumnFacts) -> str:
 def _agreement(roles: Roles) -> str | None:
     """Return words on the share of rows whose answer equals the right one, None if unknown, 0 or no such scores."""
     gold, pred, score = roles.gold, roles.pred, roles.score[0]
-    if gold is None or pred is None or roles.labels or gold.is_worded:
+    if gold is None or pred is None or roles.names or gold.is_worded:
         return None
     agreement = agreement_of(gold, pred)
     if np.isnan(agreement).all():

@@ -18,9 +18,9 @@ from harness_noise.data.clusters import (
     Fields,
     MissingFieldError,
     UserSpec,
-    label_or_none,
-    labeller,
-    plain_label,
+    name_or_none,
+    namer,
+    plain_name,
     resolve_for_task,
 )
 from harness_noise.data.scores import ReadOptions
@@ -48,7 +48,7 @@ def clusters_of(
 
         def own_codes(block: Block, tasks: Sequence[str]) -> IntArray:
             codes = own_names.codes(cells(block))
-            numbers[-1:] = [names.number(plain_label(text)) for text in own_names.texts[len(numbers) - 1 :]] + [-1]
+            numbers[-1:] = [names.number(plain_name(text)) for text in own_names.texts[len(numbers) - 1 :]] + [-1]
             return np.array(numbers)[codes]
 
         return (lambda task: own or None), own_codes if own else None
@@ -62,7 +62,7 @@ def clusters_of(
 
     @cache
     def of_task(task: str) -> Callable[[Record], str | None]:
-        return labeller(wanted, task) if (wanted := spec(task)) is not None else lambda record: None
+        return namer(wanted, task) if (wanted := spec(task)) is not None else lambda record: None
 
     known: dict[Any, int] = {}
 
@@ -71,7 +71,7 @@ def clusters_of(
         name = wanted.pop() if len(wanted) == 1 else None
         cells = block.cells.get(name or "", ())
         if name != "task" and {*map(type, cells)} == {str}:
-            known.update((cell, names.number(label_or_none(cell))) for cell in {*cells} - known.keys())
+            known.update((cell, names.number(name_or_none(cell))) for cell in {*cells} - known.keys())
             codes = np.fromiter(map(known.__getitem__, cells), np.intp, len(cells))
             if (codes >= 0).all():
                 return codes

@@ -21,7 +21,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness_noise.data.clusters import MissingFieldError, UserSpec, is_plain, labeller, value_of
+from harness_noise.data.clusters import MissingFieldError, UserSpec, is_plain, namer, value_of
 from harness_noise.errors import FinalError, InputError
 from harness_noise.io.paths import opened
 from harness_noise.settings import CAUSES
@@ -262,11 +262,11 @@ def column(spec: str, get: Getter | None) -> Callable[[Block], Sequence[Any]]:
 
 def _single(path: str) -> Getter:
     if not is_plain(path):
-        label = labeller(UserSpec(path))
+        name = namer(UserSpec(path))
 
         def rendered(row: Any) -> Any:
             try:
-                return label(row)
+                return name(row)
             except MissingFieldError:
                 return None
 
@@ -538,6 +538,6 @@ def of_row(spec: str) -> Getter | None:
 def rendered(template: str, **values: Any) -> float | None:
     """Fill a template with values and return the result as a number, None if missing or not a number."""
     try:
-        return float(labeller(UserSpec(template))(values))
+        return float(namer(UserSpec(template))(values))
     except (FinalError, ValueError):
         return None

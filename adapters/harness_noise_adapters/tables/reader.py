@@ -263,8 +263,8 @@ class FileReader:
             own = np.where((of_row >= 0) & ~starred, of_row, own)
         answers["metric"] = own
         for number, rule in enumerate(self.rules):
-            if rule.label is not None and rule.label[0] != "metric":
-                name, text = rule.label
+            if rule.says is not None and rule.says[0] != "metric":
+                name, text = rule.says
                 if name not in answers:
                     answers[name] = np.full(len(rows), -1)
                 answers[name][rules == number] = self.names[name].number(text)
@@ -416,8 +416,8 @@ class FileReader:
             mine = np.flatnonzero((answers["task"] == task) & (codes >= 0))
             if mine.size and (outer := self.outer[tasks[mine[0]]]).is_open:
                 names = self.names["question"].all_of(np.unique(questions[mine]))
-                labels = self.names["cluster"].all_of(codes[mine])
-                outer.add_all(names, labels, some.names_of(int(mine[0])), partial(some.picked, mine.tolist()))
+                clusters = self.names["cluster"].all_of(codes[mine])
+                outer.add_all(names, clusters, some.names_of(int(mine[0])), partial(some.picked, mine.tolist()))
         return codes
 
     def tasks_of(self, codes: IntArray) -> list[str]:
@@ -502,7 +502,7 @@ class FileReader:
             self.path,
             key,
             options,
-            clusters=clusters_of_file(key[0], self._labels(cells), notes),
+            clusters=clusters_of_file(key[0], self._clusters_of(cells), notes),
             cluster_spec=self.spec(key[0]),
             outer=self.outer[key[0]].found() if key[0] in self.outer else None,
             **fields,
@@ -516,17 +516,17 @@ class FileReader:
             notes.append(Note("said_twice", said).of(*key[:2]))
         return drop_other_native(part)
 
-    def _labels(self, cells: Answered) -> list[str | None]:
+    def _clusters_of(self, cells: Answered) -> list[str | None]:
         """Return the cluster of each question, None without one. Raise an error if a named column has gaps.
 
         Raises:
             InputError: a question is in two clusters, or in none of a column that the user named.
         """
-        labels = cells.labels_of_questions(self.path)
-        if "cluster" in self.chosen and None in labels and {*labels} != {None}:
-            line = cells.lines[np.flatnonzero(np.array(cells.places) == labels.index(None))[0]]
+        clusters = cells.clusters_of_questions(self.path)
+        if "cluster" in self.chosen and None in clusters and {*clusters} != {None}:
+            line = cells.lines[np.flatnonzero(np.array(cells.places) == clusters.index(None))[0]]
             raise InputError(f"{self.path}, line {line}: no {self.chosen['cluster']!r}, the cluster that you named")
-        return labels
+        return clusters
 
     def repeats_named(self, cells: Answered, conditions: int) -> str | None:
         """Return the cause that all repeats share (`seed`, `prompt`), None if unknown."""

@@ -44,13 +44,13 @@ class Rule:
     name: Getter
     metric: str
     causes: Sequence[tuple[int, Callable[[Any], bool]]]
-    label: tuple[str, str] | None = None
+    says: tuple[str, str] | None = None
     """Ours and what the name of a column of scores says of it, in a table with several: `("model", "gpt")`."""
     others: dict[str, None] = field(default_factory=dict)
     """Names of numbers that `*` stands for and that the path does not take for metrics."""
 
     @classmethod
-    def of(cls, path: ScorePath, causes: list[Cause], label: tuple[str, str] | None = None) -> Rule:
+    def of(cls, path: ScorePath, causes: list[Cause], says: tuple[str, str] | None = None) -> Rule:
         """Make the rule that reads the score at a path, and append its causes of missing scores to `causes`."""
         if "{{" not in path.path:
             get = None if "*" in path.path else getter(path.path)
@@ -67,15 +67,15 @@ class Rule:
             getter(path.name),
             path.metric or path.path.rpartition(".")[2],
             [(number, holds(cause.where)) for number, cause in enumerate(path.missing, start)],
-            label,
+            says,
         )
 
     @classmethod
-    def of_column(cls, name: str, path: ScorePath, label: tuple[str, str] | None = None) -> Rule:
+    def of_column(cls, name: str, path: ScorePath, says: tuple[str, str] | None = None) -> Rule:
         """Make the rule that reads scores from the column with exactly this name, even with `.` or `*` in it."""
-        metric = label[1] if label is not None and label[0] == "metric" else "score"
+        metric = says[1] if says is not None and says[0] == "metric" else "score"
         get: Getter = lambda row: row.get(name)  # noqa: E731
-        return cls(path, None, get, lambda block: block.column(name), getter(""), metric, [], label)
+        return cls(path, None, get, lambda block: block.column(name), getter(""), metric, [], says)
 
     def covers(self, block: Block) -> BoolArray:
         """Return (n,) True for rows to which this rule applies, whether or not they have a score."""

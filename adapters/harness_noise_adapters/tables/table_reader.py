@@ -59,7 +59,7 @@ def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, 
     of_rows = {name: chosen[name] for name in chosen if name != "rows" and name not in placed}
     columns = TableColumns.of(path, head, of_rows, options)
     names = ("model", "task", "metric", "scorer", "repeat", "cluster")
-    others: dict[str, Any] = {name: columns.names.get(name, "") for name in names if name != columns.labelled} | placed
+    others: dict[str, Any] = {name: columns.names.get(name, "") for name in names if name != columns.names_are} | placed
     preset = replace(
         TABLE,
         question=(columns.question,),
@@ -117,7 +117,7 @@ class TableReader(FileReader):
         bounds = (0.0, 1.0) if columns.right_or_wrong else ()
         if columns.wide:
             path = ScorePath("score", bounds=bounds)
-            self.rules = [Rule.of_column(name, path, (columns.labelled, label)) for name, label in columns.wide.items()]
+            self.rules = [Rule.of_column(name, path, (columns.names_are, told)) for name, told in columns.wide.items()]
         else:
             score = columns.names["score"]
             self.rules = [Rule.of_column(score, ScorePath(score, bounds=bounds))]
@@ -304,9 +304,9 @@ class TableReader(FileReader):
     def repeats_named(self, cells: Answered, conditions: int) -> str | None:
         if self.columns.cause is None:
             return None
-        labels = cells.labels() if len(cells.repeats) else range(len(cells.places))
-        rows = {*zip(cells.places, labels, strict=True)}
-        shared = len({label for _, label in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
+        ids = cells.ids() if len(cells.repeats) else range(len(cells.places))
+        rows = {*zip(cells.places, ids, strict=True)}
+        shared = len({own for _, own in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
         return self.columns.cause if shared else None
 
 

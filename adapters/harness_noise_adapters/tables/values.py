@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.arrays import HUGE
-from harness_noise.data.clusters import text_label
+from harness_noise.data.clusters import value_text
 from harness_noise.data.numbers import is_rounded, number_of, numeral
 from harness_noise.errors import InputError
 
@@ -30,7 +30,7 @@ def cell_text(value: Any) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return text_label(value)
+    return value_text(value)
 
 
 def rounded_key(cells: Sequence[Any]) -> Any:

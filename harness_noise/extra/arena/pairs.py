@@ -50,8 +50,8 @@ class Grid:
     table: Table
     samples: tuple[Sample, ...]
     """The M runs, each with all N questions, NaN for a missing score. The first has the clusters."""
-    labels: tuple[str | None, ...]
-    """(N,) cluster labels."""
+    clusters: tuple[str | None, ...]
+    """(N,) names of clusters."""
     cluster_spec: str | None
     different_prompts: BoolArray
     """(M, M) whether two runs saw a question that both have in different prompts."""
@@ -83,13 +83,13 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     if ratio:
         samples = _ratios(samples)
     prompts = np.where(scored, np.concatenate([task.prompts for task in tasks]), -1)[keep]
-    labels = [label for task in tasks for label in task.labels]
+    clusters = [cluster for task in tasks for cluster in task.clusters]
     return Grid(
         _questions(tasks, kept),
         _table(samples),
         # the scores as they were read: their copies on the union are needed no more
         tuple(replace(sample, parts=entry.parts) for sample, entry in zip(samples, measured, strict=True)),
-        tuple(labels[i] for i in kept),
+        tuple(clusters[i] for i in kept),
         samples[0].cluster_spec,
         _differ(prompts),
         tuple(tuple(task.rows) for task in tasks),
@@ -116,11 +116,11 @@ def _ratios(samples: Sequence[Sample]) -> list[Sample]:
     """Return samples of a ratio of sums as linearised values. All NaN if the ratio is undefined."""
     out = []
     for sample in samples:
-        made = linearised(replace(sample, labels=samples[0].labels))
+        made = linearised(replace(sample, clusters=samples[0].clusters))
         if made.undefined:  # its questions are there, and have no value
             none = np.full_like(made.stats.mean, np.nan)
             made = replace(made, values=made.values * np.nan, stats=replace(made.stats, mean=none, var=none))
-        out.append(replace(made, labels=sample.labels))
+        out.append(replace(made, clusters=sample.clusters))
     return out
 
 
@@ -132,7 +132,7 @@ class _Task:
     parts: Sequence[Scores]
     rows: Sequence[IntArray]
     """Each run's rows of the questions."""
-    labels: Sequence[str | None]
+    clusters: Sequence[str | None]
     prompts: IntArray
     """(N, M) codes of the prompts, −1 where they are not known."""
     notes: Sequence[Note]
@@ -158,7 +158,7 @@ def _scores_on_union(parts: Sequence[Scores]) -> _Task:
                 "the first run that has it"
             )
             notes.append(Note("clusters_differ", text).of(part.task))
-    labels = joint_clusters(parts, rows, N)
+    clusters = joint_clusters(parts, rows, N)
     plain = [
         replace(
             part,
@@ -172,12 +172,12 @@ def _scores_on_union(parts: Sequence[Scores]) -> _Task:
         )
         for part, at in zip(parts, rows, strict=True)
     ]
-    if first:  # a question without a label is its own cluster, in both ways where there are two
-        own = [f"\x1f{i}" if label is None else label for i, label in enumerate(labels)]
-        if any(CROSS in label for label in own):
-            own = [label if CROSS in label else label + CROSS + label for label in own]
+    if first:  # a question without a cluster is its own cluster, in both ways where there are two
+        own = [f"\x1f{i}" if name is None else name for i, name in enumerate(clusters)]
+        if any(CROSS in name for name in own):
+            own = [name if CROSS in name else name + CROSS + name for name in own]
         plain[0] = replace(plain[0], clusters=tuple(own))
-    return _Task(questions, plain, rows, labels, _prompts(parts, rows, N), notes)
+    return _Task(questions, plain, rows, clusters, _prompts(parts, rows, N), notes)
 
 
 def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:

@@ -151,9 +151,9 @@ def _answered(part: CorpusScores) -> BoolArray:
     return np.array([any(record is not None for record in row) for row in part.records], dtype=np.bool_)
 
 
-def _side(part: CorpusScores, rows: IntArray, labels: Sequence[str] | None) -> Side:
-    """Return one run's answers to the questions in these rows, with clusters numbered from the labels."""
-    codes, G = (np.arange(len(rows)), len(rows)) if labels is None else cluster_codes(labels)
+def _side(part: CorpusScores, rows: IntArray, clusters: Sequence[str] | None) -> Side:
+    """Return one run's answers to the questions in these rows, with its clusters numbered."""
+    codes, G = (np.arange(len(rows)), len(rows)) if clusters is None else cluster_codes(clusters)
     if part.stats is not None:
         return Side(part, part.stats[rows], (), part.stats.shape[1], codes, G)
     repeats = max((len(row) for row in part.records), default=0)
@@ -188,9 +188,9 @@ def _clustered_by_records(part: CorpusScores) -> CorpusScores:
     found = key_of(call, [part.records[i][0] for i in rows])
     if found is None:
         return part
-    of = dict(zip(rows, found.labels, strict=True))
-    labels = tuple(of.get(i, f"\x1f{i}") for i in range(len(part.questions)))
-    return replace(part, clusters=labels, cluster_spec=f"what the metric groups by ({found.name})")
+    of = dict(zip(rows, found.groups, strict=True))
+    groups = tuple(of.get(i, f"\x1f{i}") for i in range(len(part.questions)))
+    return replace(part, clusters=groups, cluster_spec=f"what the metric groups by ({found.name})")
 
 
 def _side_of_run(part: CorpusScores) -> Side:
@@ -214,10 +214,10 @@ def _shared_answers(
     place = np.argsort(rows_a)
     in_order = place[np.searchsorted(rows_a[place], _ordered_by_key(a, rows_a))]
     rows_a, rows_b = rows_a[in_order], rows_b[in_order]
-    clusters, rows = (a.clusters, rows_a) if a.clusters is not None else (b.clusters, rows_b)
-    labels = None if clusters is None else [clusters[i] for i in rows]
+    of_all, rows = (a.clusters, rows_a) if a.clusters is not None else (b.clusters, rows_b)
+    clusters = None if of_all is None else [of_all[i] for i in rows]
     only = int(answered_a.sum()) - len(rows_a), int(answered_b.sum()) - len(rows_b)
-    return (_side(a, rows_a, labels), _side(b, rows_b, labels)), only
+    return (_side(a, rows_a, clusters), _side(b, rows_b, clusters)), only
 
 
 @dataclass(frozen=True, slots=True, eq=False)

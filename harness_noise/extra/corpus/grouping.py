@@ -72,8 +72,8 @@ class Key:
     """All that an aggregation groups its records by."""
 
     path: Path
-    labels: tuple[str, ...]
-    """The label of each record."""
+    groups: tuple[str, ...]
+    """The group of each record, by name."""
 
     @property
     def name(self) -> str:

@@ -38,7 +38,7 @@ from .stats import FEWEST_CLUSTERS, ModelFamily, Whole, replay, see
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ...arrays import Labels
+    from ...arrays import NamesLike
 
 _OBEYED = (
     *("tasks", "metrics", "scorers", "only", "groups", "columns", "format_file", "follow_links", "apart"),
@@ -126,7 +126,7 @@ def drop_models(
 
 def drop_in_sequence(
     scores: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     level: float | None = None,
     *,
     looks: int | str = LOOKS,

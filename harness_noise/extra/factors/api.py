@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ...arrays import Labels
+    from ...arrays import NamesLike
     from .results import Factors
 
 
@@ -73,7 +73,9 @@ def factors(
     return replace(result, notes=merge_notes(result.notes, *(run.notes for run in read_runs)))
 
 
-def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], *, more: int = 1000) -> Factors:
+def factor_noise(
+    scores: ArrayLike, questions: NamesLike, factors: Mapping[str, NamesLike], *, more: int = 1000
+) -> Factors:
     """Return noise by factor of N answers in long form. `factors` does the same with runs.
 
     Parameters

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arrays import Labels
+from ...arrays import NamesLike
 from ...data.clusters import split_crossed
 from ...data.native_values import are_zero_one
 from ...data.notes import Note
@@ -30,8 +30,8 @@ several scorers graded the same answers."""
 
 def factor_noise(
     scores: ArrayLike,
-    questions: Labels,
-    factors: Mapping[str, Labels],
+    questions: NamesLike,
+    factors: Mapping[str, NamesLike],
     more: int = 1000,
     *,
     zero_one: bool | None = None,

@@ -57,7 +57,7 @@ EXTRA = Extra(
             values=_INTERVALS,
             refusals={
                 "": "a mean that labels correct does not use {what}: leave it out",
-                "cluster": "{what} names a field of the questions of a run, and arrays have none: give labels as "
+                "cluster": "{what} names a field of the questions of a run, and arrays have none: give names as "
                 "`clusters`, and only the rows that count",
             },
         ),

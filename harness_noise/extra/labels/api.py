@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ...arrays import Labels
+    from ...arrays import NamesLike
     from ...results.rows import Estimate
     from .results import LabelSample
 
@@ -87,7 +87,7 @@ def label_sample(
 def estimate_with_labels(
     scores: ArrayLike,
     labels: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     level: float | None = None,
     *,
     at_random: bool = False,
@@ -104,7 +104,7 @@ def estimate_with_labels(
         (n,) human labels on the same scale, the mean if several people labelled a question, NaN without a label.
         Or (n, K) labels of the single answers. The subset must be random, with whole clusters.
     clusters
-        (n,) labels of the questions that belong together; None: independent questions.
+        (n,) names, equal for questions that belong together; None: independent questions.
     level
         Coverage of the confidence interval, in (0, 1); 0.95.
     at_random

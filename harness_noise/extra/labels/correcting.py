@@ -340,7 +340,7 @@ def _scores_of(
     drawn = options.at_random or (stated and bool(all_filled or unequal))
     # each label stands for 1/π of the questions; where a person stopped early, for as many more
     chances *= min(1.0, float((1 / chances).sum()) / len(scored))
-    labelled = part_of(at, len(scored), scored.labels, None, drawn=drawn, chances=chances if unequal else None)
+    labelled = part_of(at, len(scored), scored.clusters, None, drawn=drawn, chances=chances if unequal else None)
     labelled = drawn_by_key(labelled, scored.by_key())
     start = np.cumsum([0, *(len(part.questions) for part in parts)])
     if not drawn and len(at) < len(scored):

@@ -58,15 +58,15 @@ def label_sample(
     if n < 2:
         raise InputError(f"{some_of(names, 3)}: fewer than two questions have a scored answer of every run")
     whole = stack([scores_of_rows(task.first, task.rows[0]) for task in tasks])
-    strata, labels = whole.strata, whole.labels
+    strata, clusters = whole.strata, whole.clusters
     expected = np.concatenate([task.expected() for task in tasks])
-    chances = drawing_chances(size, expected, labels, strata) if by_score else None
-    drawn = draw(n, size, labels, strata, seed=seed, chances=chances)
+    chances = drawing_chances(size, expected, clusters, strata) if by_score else None
+    drawn = draw(n, size, clusters, strata, seed=seed, chances=chances)
     if by_score and chances is None:
         said = "no score is more uncertain than another, or the part is too small: all have the same probability"
         notes.append(Note("drawn_alike", said))
     chance = np.full(n, len(drawn) / n) if chances is None else chances
-    codes = np.arange(n) if labels is None else cluster_codes(labels)[0]
+    codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     rng = np.random.default_rng([seed, 1])
     shuffled = drawn[np.argsort(rng.permutation(int(codes.max()) + 1)[codes[drawn]], kind="stable")]
     first = np.searchsorted(strata, np.arange(len(tasks)))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ...arrays import Labels
+    from ...arrays import NamesLike
     from ...results.parts import FullBenchmark, Sequential
 
 
@@ -79,7 +79,7 @@ def boundaries(
 def compare_in_sequence(
     a: ArrayLike,
     b: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     level: float | None = None,
     *,
     complete: ArrayLike | None = None,
@@ -100,7 +100,7 @@ def compare_in_sequence(
     b
         (n, K_B) scores of the same n questions in the same order, of a run that is finished.
     clusters
-        (n,) labels of the questions that belong together, asked together; None: independent.
+        (n,) names, equal for questions that belong together, asked together; None: independent.
     level
         1 − the error of the whole procedure; 0.95.
     complete
@@ -169,10 +169,10 @@ def estimate_from_part(
     scores: ArrayLike,
     asked: ArrayLike,
     complete: ArrayLike,
-    clusters: Labels | None = None,
+    clusters: NamesLike | None = None,
     level: float | None = None,
     *,
-    strata: Labels | None = None,
+    strata: NamesLike | None = None,
     against: ArrayLike | None = None,
     chances: ArrayLike | None = None,
     settings: Settings | None = None,

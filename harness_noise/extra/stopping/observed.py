@@ -126,7 +126,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
     _check(settings)
     names = _names(a.parts, group, (*a.parts, *b.parts))
     if a.empty or b.empty:
-        units = len(set(a.labels)) if a.labels is not None else len(a)
+        units = len(set(a.clusters)) if a.clusters is not None else len(a)
         return Observed(**names, estimate=None, se=None, units=units)
     noise, sides = pair_kernel(a, b, settings)
     bounds = score_range([side.ends for side in sides], settings)

@@ -55,7 +55,7 @@ from .observed import Observed
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ...arrays import BoolArray, FloatArray, IntArray, Labels
+    from ...arrays import BoolArray, FloatArray, IntArray, NamesLike
     from ...data.scores import Scores
     from ...settings import Settings
 
@@ -267,8 +267,8 @@ class StoppingRule:
     def order(
         self,
         n: int,
-        clusters: Labels | None = None,
-        tasks: Labels | None = None,
+        clusters: NamesLike | None = None,
+        tasks: NamesLike | None = None,
         *,
         repeats: ArrayLike | None = None,
         shuffled: bool = False,

@@ -50,10 +50,10 @@ def fingerprints(both: Aligned) -> Fingerprints:
     a, b = both.a, both.b
     names = [key for _, keys in b.keys for key in keys]
     means = np.round(b.stats.mean, 9) + 0.0  # −0.0 is 0
-    labels = tuple(map(str, range(len(b)))) if a.labels is None else a.labels
-    each = sorted(zip([names[row] for row in b.rows.tolist()], means.tolist(), labels, strict=True))
+    clusters = tuple(map(str, range(len(b)))) if a.clusters is None else a.clusters
+    each = sorted(zip([names[row] for row in b.rows.tolist()], means.tolist(), clusters, strict=True))
     first: dict[str, int] = {}
-    codes = [first.setdefault(label, at) for at, (_, _, label) in enumerate(each)]
+    codes = [first.setdefault(cluster, at) for at, (_, _, cluster) in enumerate(each)]
     return Fingerprints(_hash([(name, mean) for name, mean, _ in each]), _hash(codes))
 
 

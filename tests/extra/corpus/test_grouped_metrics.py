@@ -94,7 +94,7 @@ def test_what_a_metric_groups_its_records_by_is_its_cluster() -> None:
 
     key = key_of(of_docs, docs)
     assert key is not None
-    assert (key.name, len(set(key.labels))) == ("1.idx.question", 40)
+    assert (key.name, len(set(key.groups))) == ("1.idx.question", 40)
     row = hn.compare(*(run(n, part(x, em, clusters=False)) for n, x in (("a", items), ("b", rows(3))))).comparisons[0]
     assert row.cluster == "what the metric groups by (0)"
     assert row.se > 0
@@ -143,7 +143,7 @@ def test_an_answer_that_is_only_compared_is_no_group() -> None:
 
     key = key_of(consistency, items)
     assert key is not None
-    assert (key.name, len(set(key.labels))) == ("0", 40)
+    assert (key.name, len(set(key.groups))) == ("0", 40)
 
 
 def test_answers_whose_spread_is_measured_are_no_groups() -> None:

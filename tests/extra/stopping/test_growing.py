@@ -294,7 +294,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="30 questions in a and 31 in b"):
         hn.compare_in_sequence(np.ones(30), np.ones(31))
     ways = np.stack([np.arange(40) % 8, np.arange(40) // 8], axis=1)
-    with pytest.raises(ValueError, match=r"must be \(n,\) labels"):
+    with pytest.raises(ValueError, match=r"must be \(n,\) names"):
         hn.compare_in_sequence(np.random.default_rng(1).random(40), np.zeros(40), ways)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from harness_noise.analysis.drawing import with_record
 from harness_noise.arrays import FloatArray
 from harness_noise.data.answers import zeros_for_missing
-from harness_noise.data.clusters import ClusterSpec, FileSpec, Spec, UserSpec, is_plain, labeller
+from harness_noise.data.clusters import ClusterSpec, FileSpec, Spec, UserSpec, is_plain, namer
 from harness_noise.data.native_values import is_reproduced
 from harness_noise.data.notes import NO_SAMPLES, Note, empty_answers
 from harness_noise.data.questions import CONTENT_KEYS, Questions
@@ -53,8 +53,8 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
         effective=native.effective.get(task, 0),
         repeats=repeats if isinstance(repeats, int) and repeats > 0 else 0,
         media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
-        cluster=None if cluster is None or is_parallel(cluster) else labeller(cluster, task),
-        key=None if key is None else labeller(UserSpec(key)),
+        cluster=None if cluster is None or is_parallel(cluster) else namer(cluster, task),
+        key=None if key is None else namer(UserSpec(key)),
         fields=options.fields,
         names=names_of([cluster, None if key is None else UserSpec(key), *map(UserSpec, options.fields)]),
         raw=frozenset(
@@ -333,15 +333,15 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     notes += [*limited(native, list(samples)), *not_parsed(samples, gathered.scores)]
     by_task = {
         task: AskedQuestions(
-            logged.doc_ids, logged.targets, logged.clusters, native.carried_spec.get(task, CLUSTER), logged.unlabelled
+            logged.doc_ids, logged.targets, logged.clusters, native.carried_spec.get(task, CLUSTER), logged.unclustered
         )
         for task, logged in samples.items()
     }
-    labels = clusters(spec, by_task, notes)
+    clustered = clusters(spec, by_task, notes)
     gathered.skipped += unread
     rows = _group_rows(native) if output.only is None else []
     run = gathered.run(
-        labels,
+        clustered,
         model=native.model() or output.path.resolve().parent.name,
         name=str(output.path),
         harness="lm-eval",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields, all_or_none, label_or_none
+from harness_noise.data.clusters import FieldReader, MissingFieldError, OuterFields, all_or_none, name_or_none
 from harness_noise.data.doubled import find_doubles
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
@@ -283,7 +283,7 @@ class Samples:
         """The documents' own, numbered where one comes again."""
         self.clusters: tuple[str, ...] | None = None
         """Clusters by the SPEC, else those in the rows."""
-        self.unlabelled = 0
+        self.unclustered = 0
         """Questions without a cluster though others have one."""
         self.outer = OuterFields()
         """Fields that contain the clusters that the user named."""
@@ -291,8 +291,8 @@ class Samples:
         """Reader of the questions' fields, None if none are wanted."""
         self._named: list[str] = []
         """By the field that the user chose."""
-        self._labels: list[str | None] = []
-        """Cluster labels, empty as long as no question has one."""
+        self._clustered: list[str | None] = []
+        """Names of clusters, empty as long as no question has one."""
 
     def add_scores(self, samples: Sequence[Sample]) -> None:
         """Add rows' scores to `columns`, Brier scores computed again if wanted. Count answers that were not parsed."""
@@ -345,13 +345,13 @@ class Samples:
         self.targets = _and(self.targets, [row.get("target_hash") for row in rows])
         self.prompts = _and(self.prompts, [row.get("prompt_hash") for row in rows])
         ids = enumerate([row.get("doc_id") for row in rows], n)
-        if self._labels or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
-            self._labels += [None] * (n - len(self._labels))
-            self._labels += self._clusters(n, samples)
+        if self._clustered or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
+            self._clustered += [None] * (n - len(self._clustered))
+            self._clustered += self._clusters(n, samples)
         if self.wanted.key is not None:
             key = self.wanted.key
             self._named += [
-                _label(key, _doc(row), f"{self.path}, line {number}: question") for number, _, row, *_ in samples
+                _name(key, _doc(row), f"{self.path}, line {number}: question") for number, _, row, *_ in samples
             ]
         if self.fields is not None:
             for row in rows:
@@ -359,22 +359,22 @@ class Samples:
         self.doc_ids.extend([key if isinstance(key, int) and abs(key) < 2**62 else i for i, key in ids])
 
     def _clusters(self, first: int, samples: Sequence[Sample]) -> list[str | None]:
-        """Return new questions' cluster labels by the SPEC (refuse a missing field), else those in rows, or None."""
-        label = self.wanted.cluster
-        if label is None:
+        """Return new questions' clusters by the SPEC (refuse a missing field), else those in rows, or None."""
+        name_of = self.wanted.cluster
+        if name_of is None:
             carried = [None if CLUSTER in metrics_of(sample[2]) else sample[2].get(CLUSTER) for sample in samples]
-            return [None if label_or_none(name) is None else sys.intern(str(name)) for name in carried]
+            return [None if name_or_none(name) is None else sys.intern(str(name)) for name in carried]
         docs = [_doc(sample[2]) for sample in samples]
         try:
-            labels = list(map(label, docs))
+            clusters = list(map(name_of, docs))
         except MissingFieldError:  # of which document, and on which line
-            labels = [
-                _label(label, doc, f"{self.path}, line {sample[0]}: cluster")
+            clusters = [
+                _name(name_of, doc, f"{self.path}, line {sample[0]}: cluster")
                 for doc, sample in zip(docs, samples, strict=True)
             ]
         numbers = map(str, range(first, first + len(docs)))
-        self.outer.add_all(numbers, labels, map(str, docs[0]), lambda field: [doc.get(field) for doc in docs])
-        return list(map(sys.intern, labels))
+        self.outer.add_all(numbers, clusters, map(str, docs[0]), lambda field: [doc.get(field) for doc in docs])
+        return list(map(sys.intern, clusters))
 
     def name_questions(self, scan: Scan) -> None:
         """Set keys (doc_hash, the user's field, or for media doc_id/target) and clusters after all rows were added."""
@@ -385,7 +385,7 @@ class Samples:
         elif scan.media and self.targets is not None:
             named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, self.targets, strict=True)]
             self.kind, self.keys, self.distinct = "doc_id", occurrences(named), len(set(named))
-        self.clusters, self.unlabelled = all_or_none(self._labels)
+        self.clusters, self.unclustered = all_or_none(self._clustered)
 
     @property
     def again(self) -> tuple[Path, Wanted, tuple[float, float]]:
@@ -440,9 +440,9 @@ def _measured(sample: Sample) -> tuple[Any, ...]:
     return (scorer, metrics_of(row), list(repeats)) if type(repeats) is dict else (scorer, metrics_of(row))
 
 
-def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], where: str) -> str:
+def _name(name_of: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], where: str) -> str:
     try:
-        return label(doc)
+        return name_of(doc)
     except MissingFieldError as error:
         fields = ", ".join(error.fields) or "(none)"
         raise FinalError(f"{where} field {error.spec!r} is not in the document. It has {fields}") from None

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from harness_noise.arrays import FloatArray, HashArray
-from harness_noise.data.clusters import ClusterSpec, labeller
+from harness_noise.data.clusters import ClusterSpec, namer
 from harness_noise.data.native_values import MISMATCH
 from harness_noise.data.notes import NOT_SCORED, Note
 from harness_noise.data.questions import Questions, occurrences, text_hash
@@ -18,7 +18,7 @@ from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
 
 from ..scoring import choices
-from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
+from ..scoring.clusters import AskedQuestions, ClusterNames, clusters, is_parallel, resolve
 from ..scoring.gather import BYPASS, Aggregation, Gathered, GroupRow, Key, Scored, TaskFacts, gather, own_code, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
@@ -47,7 +47,7 @@ class TaskScores:
     """True if all answers of every question are the same, None with one answer per question."""
     copied: bool = False
     """True if lm-eval's own answers are copies of each other and count as one."""
-    clusters: Labels | None = None
+    clusters: ClusterNames | None = None
     """The clusters of its questions, None if they have none."""
 
     @property
@@ -144,7 +144,7 @@ Metrics: TypeAlias = tuple[tuple[str, Weighting], ...]
 """The metrics that a group averages, each with its weighting."""
 NativeGroups: TypeAlias = dict[str, tuple[list[str], Metrics]]
 """Group → its tasks and the metrics that it averages. Groups inside groups are included."""
-Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
+Carried: TypeAlias = Mapping[str, tuple[ClusterNames, str | None]]
 """Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
 
@@ -224,13 +224,13 @@ def collect(
     """
     scored, gathered = measure(results, tasks, asking)
     questions = {name: scores.questions for name, scores in scored.items()}
-    labels = cluster_labels(questions, options, gathered.notes, carried)
-    for name, (clustered, _) in labels.items():
+    found = clusters_of_tasks(questions, options, gathered.notes, carried)
+    for name, (clustered, _) in found.items():
         scored[name].clusters = clustered
     values = {name: reported(row) for name, row in results["results"].items()}
     rows = list(_group_rows(groups, results))
     run = gathered.run(
-        labels, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, gathered.scores)
+        found, model=model, name=model, harness="lm-eval", groups=in_groups(rows, values, gathered.scores)
     )
     for group, pattern in options.groups.items():
         try:
@@ -301,24 +301,24 @@ def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> Non
             notes.append(Note(MISMATCH, said).of(name, key))
 
 
-def cluster_labels(
+def clusters_of_tasks(
     questions: Mapping[str, Sequence[Row]], options: Options, notes: list[Note], carried: Carried
-) -> dict[str, tuple[Labels, str | None]]:
-    """Return {task: ((n,) cluster labels, SPEC in words)}, without unclustered tasks, whose faults go to `notes`."""
+) -> dict[str, tuple[ClusterNames, str | None]]:
+    """Return {task: ((n,) clusters, SPEC in words)}, without unclustered tasks, whose faults go to `notes`."""
     by_task: dict[str, AskedQuestions] = {}
-    out: dict[str, tuple[Labels, str | None]] = {}
+    out: dict[str, tuple[ClusterNames, str | None]] = {}
     for name, rows in questions.items():
         if name in carried:
             every, words = carried[name]
             out[name] = tuple(every[row["doc_id"]] for row in rows), words
             continue
-        labels, wanted = None, resolve(options.cluster, name)
+        own, wanted = None, resolve(options.cluster, name)
         if wanted is not None and not is_parallel(wanted):
             try:
-                labels = tuple(map(labeller(wanted, name), (row["doc"] for row in rows)))
+                own = tuple(map(namer(wanted, name), (row["doc"] for row in rows)))
             except InputError as error:
                 notes.append(Note("not_clustered", f"not clustered: {error}").of(name))
-        by_task[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
+        by_task[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], own)
     spec = None if options.cluster == ClusterSpec() else options.cluster
     return out | clusters(spec, by_task, notes, flag=options.named("cluster"), whole=True)
 

@@ -21,7 +21,7 @@ from itertools import islice
 from typing import Any
 
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.clusters import MissingFieldError, check_tasks, labeller
+from harness_noise.data.clusters import MissingFieldError, check_tasks, namer
 from harness_noise.data.notes import Note, texts
 from harness_noise.errors import InputError, error_message
 from harness_noise.io.paths import BESIDE
@@ -164,7 +164,7 @@ def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[Note]:
             continue
         for doc in islice(docs if docs is not None else task.eval_docs, 1):
             try:
-                labeller(wanted)(doc)
+                namer(wanted)(doc)
             except MissingFieldError as error:  # a preset that does not fit is not the user's mistake
                 (warnings if options.cluster.for_task(name) == "auto" else errors).append(f"{name}: {error}")
     if errors:

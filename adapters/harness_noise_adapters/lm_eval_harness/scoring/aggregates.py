@@ -39,7 +39,7 @@ SECONDS = 60.0
 """The most time that resampling by aggregation functions may take in one run, for all its metrics together."""
 _PATIENCE = 10.0
 """Seconds of one call after which an aggregation is not called again."""
-_LABELS = 16
+_CLASSES = 16
 """The number of classes in a confusion matrix. It is fixed, so that the matrices of two runs can be compared."""
 _UNCHANGED = "perplexity", "weighted_perplexity", "bits_per_byte", "matthews_corrcoef", "bleu", "chrf", "ter", "median"
 _REGISTERED = {name: name for name in _UNCHANGED} | {"f1": "f1_score", "chrf++": "chrfpp"}
@@ -248,7 +248,7 @@ def _ratio(sums: FloatArray) -> FloatArray:
 
 
 def _f1_row(pair: Any) -> list[float]:
-    gold, predicted = (_label(label, 2) for label in pair)
+    gold, predicted = (_class_of(value, 2) for value in pair)
     return [float(gold and predicted), float(gold), float(predicted)]
 
 
@@ -259,23 +259,23 @@ def _f1(sums: FloatArray) -> FloatArray:
 
 
 def _mcc_row(pair: Any) -> list[float]:
-    gold, predicted = (_label(label, _LABELS) for label in pair)
-    out = [0.0] * (2 + 2 * _LABELS)
+    gold, predicted = (_class_of(value, _CLASSES) for value in pair)
+    out = [0.0] * (2 + 2 * _CLASSES)
     out[0], out[1] = float(gold == predicted), 1.0
-    out[2 + gold] = out[2 + _LABELS + predicted] = 1.0
+    out[2 + gold] = out[2 + _CLASSES + predicted] = 1.0
     return out
 
 
 def _mcc(sums: FloatArray) -> FloatArray:
     """Return (…,) Matthews' correlations from (…, S) sums: right, n, gold and predicted by class. 0 for 0/0."""
     right, n = sums[..., 0], sums[..., 1]
-    gold, predicted = sums[..., 2 : 2 + _LABELS], sums[..., 2 + _LABELS :]
+    gold, predicted = sums[..., 2 : 2 + _CLASSES], sums[..., 2 + _CLASSES :]
     below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
     above = right * n - (gold * predicted).sum(axis=-1)
     return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
 
 
-def _label(value: Any, count: int) -> int:
+def _class_of(value: Any, count: int) -> int:
     if not isinstance(value, (int, np.integer, np.bool_)) or not 0 <= value < count:
         raise ValueError(f"{value!r} is not a class from 0 to {count - 1}")
     return int(value)

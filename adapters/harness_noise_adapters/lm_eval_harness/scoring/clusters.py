@@ -70,8 +70,8 @@ def resolve(spec: ClusterSpec, task: str) -> UserSpec | None:
 
     Returns:
         None where the task is not clustered (nothing said, `none`, or `auto` without a preset);
-        `task`; a SPEC for `harness_noise.data.clusters.labeller`; or `parallel:FAMILY` (see
-        `parallel_labels`).
+        `task`; a SPEC for `harness_noise.data.clusters.namer`; or `parallel:FAMILY` (see
+        `parallel_clusters`).
     """
     return resolve_for_task(spec, task, preset)[0]
 
@@ -82,14 +82,14 @@ def describe(spec: ClusterSpec, task: str) -> str | None:
     return f"question across {wanted.removeprefix(PARALLEL)} tasks (auto)" if wanted and is_parallel(wanted) else named
 
 
-def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | None]:
-    """Return {task: document indices as labels, shared over parallel tasks}. None if its answers or indices differ.
+def parallel_clusters(tasks: Mapping[str, AskedQuestions]) -> dict[str, ClusterNames | None]:
+    """Return {task: document indices as clusters, shared over parallel tasks}. None if its answers or indices differ.
 
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).
     """
     targets: dict[int, str] = {}
-    out: dict[str, Labels | None] = {}
+    out: dict[str, ClusterNames | None] = {}
     for task, docs in tasks.items():
         pairs = list(zip(docs.doc_ids, docs.targets or (), strict=True))
         same = all(targets.get(index, target) == target for index, target in pairs)
@@ -102,7 +102,7 @@ def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | N
     return out
 
 
-Labels = tuple[str, ...]
+ClusterNames = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class AskedQuestions:
     doc_ids: Sequence[int]
     targets: Sequence[str] | None
     """Hashes of the reference answers."""
-    labels: Labels | None = None
-    """The labels by the SPEC's field, or those in the samples if there is no SPEC."""
+    clusters: ClusterNames | None = None
+    """The clusters by the SPEC's field, or those in the samples if there is no SPEC."""
     carried_spec: str | None = None
-    """The source of the labels in the samples."""
-    unlabelled: int = 0
+    """The source of the clusters in the samples."""
+    unclustered: int = 0
     """Questions that carry none though others do."""
 
 
@@ -127,8 +127,8 @@ def clusters(
     *,
     flag: str = "`cluster`",
     whole: bool = False,
-) -> dict[str, tuple[Labels, str | None]]:
-    """Return {task: (labels, SPEC in words)} by the SPEC, else as carried, without unclustered tasks. Add notes.
+) -> dict[str, tuple[ClusterNames, str | None]]:
+    """Return {task: (clusters, SPEC in words)} by the SPEC, else as carried, without unclustered tasks. Add notes.
 
     Args:
         spec: the user's; None where nothing was said.
@@ -139,8 +139,8 @@ def clusters(
     """
     if spec is None:
         _hint(tasks, notes, flag)
-        return {task: (docs.labels, docs.carried_spec) for task, docs in tasks.items() if docs.labels is not None}
-    labels_of: dict[str, Labels | None] = {}
+        return {task: (docs.clusters, docs.carried_spec) for task, docs in tasks.items() if docs.clusters is not None}
+    named: dict[str, ClusterNames | None] = {}
     families: dict[str, dict[str, AskedQuestions]] = {}
     unknown: list[str] = []
     for task, docs in tasks.items():
@@ -149,7 +149,7 @@ def clusters(
             if spec.for_task(task) == "auto":
                 unknown.append(task)
         elif not is_parallel(wanted):
-            labels_of[task] = docs.labels
+            named[task] = docs.clusters
         elif docs.targets is not None:
             families.setdefault(wanted, {})[task] = docs
     if unknown:
@@ -157,22 +157,22 @@ def clusters(
     for family in families.values():
         if whole and len(family) == 1:
             continue
-        parallel = parallel_labels(family)
-        labels_of |= parallel
+        parallel = parallel_clusters(family)
+        named |= parallel
         notes += [
             Note("not_clustered", "its reference answers are not those of its sister tasks: not clustered").of(task)
-            for task, labels in parallel.items()
-            if labels is None
+            for task, found in parallel.items()
+            if found is None
         ]
-    return {task: (labels, describe(spec, task)) for task, labels in labels_of.items() if labels is not None}
+    return {task: (found, describe(spec, task)) for task, found in named.items() if found is not None}
 
 
 def _hint(tasks: Mapping[str, AskedQuestions], notes: list[Note], flag: str) -> None:
     natural: dict[str, list[str]] = {}
     for task, docs in tasks.items():
-        if docs.unlabelled:
-            notes.append(not_all_clustered(task, docs.unlabelled, len(docs.doc_ids), flag))
-        elif docs.labels is None and (spec := describe(ClusterSpec(UserSpec("auto")), task)) is not None:
+        if docs.unclustered:
+            notes.append(not_all_clustered(task, docs.unclustered, len(docs.doc_ids), flag))
+        elif docs.clusters is None and (spec := describe(ClusterSpec(UserSpec("auto")), task)) is not None:
             natural.setdefault(spec, []).append(task)
     for spec, members in natural.items():
         if len(members) > 1 or not is_parallel(preset(members[0])):

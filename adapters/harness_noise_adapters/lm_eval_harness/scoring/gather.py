@@ -38,7 +38,7 @@ from harness_noise.errors import some_of
 
 from . import aggregates, choices
 from .choices import in_groups
-from .clusters import Labels
+from .clusters import ClusterNames
 from .rescore import at_once, is_first, pass_order, vote, with_passes
 
 _PLAIN = {float, int, bool}
@@ -302,17 +302,17 @@ class Gathered:
     budget: aggregates.CallingTime = field(default_factory=aggregates.CallingTime)
     """For aggregations that have to be called."""
 
-    def run(self, clusters: Mapping[str, tuple[Labels, str | None]], **fields: Any) -> Run:
+    def run(self, clusters: Mapping[str, tuple[ClusterNames, str | None]], **fields: Any) -> Run:
         """Return a `Run` of all gathered tasks, with these clusters.
 
         Args:
-            clusters: task → labels of its questions, and their SPEC in words.
+            clusters: task → clusters of its questions, and their SPEC in words.
             **fields: what `Run` has beside the scores and notes.
         """
 
         def clustered(part: AnyScores) -> AnyScores:
-            labels, spec = clusters.get(part.task, (None, None))
-            return part if labels is None else replace(part, clusters=labels, cluster_spec=spec)
+            own, spec = clusters.get(part.task, (None, None))
+            return part if own is None else replace(part, clusters=own, cluster_spec=spec)
 
         left_out = [
             Note("no_probabilities", f"no {choices.METRIC}: {reason}").of(some_of(tasks, 1))

@@ -65,7 +65,7 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
     roles.also = [name for one in taken for name in one.also]
     roles.others = sum(one.points >= ASKED for one in found)
     if len(taken) > 1:
-        roles.kind, roles.labels = "metrics", [one.column.name for one in taken]
+        roles.kind, roles.names = "metrics", [one.column.name for one in taken]
     elif taken[0].column.kind == "scores":
         roles.kind = "list"
     elif "question" not in said:
@@ -109,8 +109,8 @@ def _take_named(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
     """Store the score columns that the user named in `roles`, with what several columns stand for."""
     for kind in ("models", "metrics"):
         if kind in said:
-            roles.kind, roles.labels = kind, said[kind].split(JOINT)
-            roles.score = [column for name in roles.labels if (column := table.named(name)) is not None]
+            roles.kind, roles.names = kind, said[kind].split(JOINT)
+            roles.score = [column for name in roles.names if (column := table.named(name)) is not None]
             return
     column = table.named(said["score"])
     roles.score = [] if column is None else [column]
@@ -128,7 +128,7 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
     for family in several:
         outside = [one for one in named if one.column not in family.columns]
         if not outside and (taken := take_family(family, roles.question)) is not None:
-            roles.kind, roles.score, roles.labels = taken
+            roles.kind, roles.score, roles.names = taken
             roles.others = len(roles.score)
             return True
     if any(one.points >= ASKED for one in found):
@@ -142,7 +142,7 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
     kind = next((kind for kind, fits in kinds.items() if fits), None)
     if kind is None or (kind == "models" and (roles.question is None or _rows_are_answers(roles))):
         ask_bare(columns, roles.question)
-    roles.kind, roles.score, roles.labels = str(kind), columns, names
+    roles.kind, roles.score, roles.names = str(kind), columns, names
     return True
 
 
@@ -160,8 +160,8 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
     left = [one for one in named if id(one) not in reasons]
     if named and reasons:
         _ask_of_felled(named, left, reasons, scene)
-    labels = [one for one in left if one.column is roles.gold]  # of a data set, unless there is a model, too
-    left = left if roles.named.get("model") or roles.pred else [one for one in left if one not in labels]
+    right = [one for one in left if one.column is roles.gold]  # of a data set, unless there is a model, too
+    left = left if roles.named.get("model") or roles.pred else [one for one in left if one not in right]
     plain = table.named("score")
     if not named and plain is not None and plain.kind in ("text", "list", "empty"):
         return [ScoreCandidate(plain, "graded", TAKEN)]  # what is odd in it is said with its row when it is read

@@ -39,7 +39,7 @@ def _fits(ours: str, column: ColumnFacts, table: TableFacts) -> bool:
     """Return True if a column's values suit what its name suggests, such as the model or the task."""
     if column.kind in ("object", "list", "scores", "empty"):
         return False
-    if not column.is_label and ours != "cluster":
+    if not column.is_name and ours != "cluster":
         return False
     several = len(column.distinct)
     if ours == "model":

@@ -135,10 +135,10 @@ class ColumnFacts:
         return len(self.distinct) <= 1
 
     @cached_property
-    def is_label(self) -> bool:
+    def is_name(self) -> bool:
         """True if all cells are short names, as those of models and tasks."""
         return self.kind not in ("object", "list", "scores", "empty") and all(
-            len(str(cell)) <= _LONGEST_LABEL for cell in self.distinct
+            len(str(cell)) <= _LONGEST_NAME for cell in self.distinct
         )
 
     @cached_property
@@ -154,7 +154,7 @@ class ColumnFacts:
         return bool(steps.size) and bool((steps == 1).all())
 
 
-_LONGEST_LABEL = 120
+_LONGEST_NAME = 120
 _FEW_ROWS = 4
 
 

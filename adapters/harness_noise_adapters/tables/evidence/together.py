@@ -35,7 +35,7 @@ def scored_together(table: TableFacts, roles: Roles, unused: Sequence[str]) -> l
 
     One-way analysis of variance of the questions' mean scores, by shuffles, for each column that describes questions.
     """
-    if roles.question is None or roles.labels or len(roles.score) != 1 or roles.score[0].kind == "scores":
+    if roles.question is None or roles.names or len(roles.score) != 1 or roles.score[0].kind == "scores":
         return []
     scores = roles.score[0].numbers
     rows = np.flatnonzero(~np.isnan(scores) & (roles.question.codes >= 0))

@@ -60,7 +60,7 @@ class Roles:
     score: list[ColumnFacts] = field(default_factory=list)
     kind: str = "long"
     """`long` (one column), `list` (repeats in each cell), `models`, `metrics` or `repeats` (a column for each)."""
-    labels: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     """The name of each column of scores, if there are several."""
     question: ColumnFacts | None = None
     named: dict[str, ColumnFacts] = field(default_factory=dict)

@@ -21,26 +21,26 @@ class Family:
     """Columns of scores whose names differ in one word."""
 
     columns: Sequence[ColumnFacts]
-    labels: Sequence[str]
+    names: Sequence[str]
     """The part of each column's name that the others' names lack."""
     affix: str
 
     @property
     def kind(self) -> str | None:
-        """Meaning of the columns' labels: `models`, `repeats` or `metrics`, None if unknown."""
-        if all(map(is_model, self.labels)):
+        """Meaning of the names: `models`, `repeats` or `metrics`, None if unknown."""
+        if all(map(is_model, self.names)):
             return "models"
-        if all(map(is_number_of_run, self.labels)):
+        if all(map(is_number_of_run, self.names)):
             return "repeats"
-        if all(is_metric(snake(label)) for label in self.labels):
+        if all(is_metric(snake(name)) for name in self.names):
             return "metrics"
         return None
 
 
-def is_number_of_run(label: str) -> bool:
-    """Return True if a column label names a repeat: `run_1`, `seed3` or `2`."""
-    match = _NUMBERED.fullmatch(snake(label))
-    word = snake(label).rstrip("0123456789").strip("_") if match else None
+def is_number_of_run(name: str) -> bool:
+    """Return True if a column's name is that of a repeat: `run_1`, `seed3` or `2`."""
+    match = _NUMBERED.fullmatch(snake(name))
+    word = snake(name).rstrip("0123456789").strip("_") if match else None
     return word is not None and (word == "" or word in WORDS["families"]["runs"])
 
 
@@ -48,13 +48,13 @@ def families(candidates: Sequence[ScoreCandidate]) -> list[Family]:
     """Return groups of score columns that share a known prefix or ending: `A_correct`, `B_correct`."""
     groups: dict[tuple[str, str], list[tuple[ColumnFacts, str]]] = defaultdict(list)
     for one in candidates:
-        for affix, label in _affixes(one.column):
-            groups[affix, one.column.scale].append((one.column, label))
+        for affix, name in _affixes(one.column):
+            groups[affix, one.column.scale].append((one.column, name))
     found = []
     for (affix, _), members in groups.items():
-        labels = [label for _, label in members]
-        if len(members) > 1 and len({*labels}) == len(labels):
-            found.append(Family([column for column, _ in members], labels, affix))
+        names = [name for _, name in members]
+        if len(members) > 1 and len({*names}) == len(names):
+            found.append(Family([column for column, _ in members], names, affix))
     return sorted(found, key=lambda family: -len(family.columns))
 
 
@@ -80,11 +80,11 @@ def _known(word: str) -> bool:
 
 
 def take_family(family: Family, question: ColumnFacts | None) -> tuple[str, list[ColumnFacts], list[str]] | None:
-    """Return (kind, columns, labels) of a column group that is clearly models, repeats or metrics, else None."""
+    """Return (kind, columns, names) of a column group that is clearly models, repeats or metrics, else None."""
     kind = family.kind
     if kind is None or has_parts(question):
         return None
-    return kind, list(family.columns), list(family.labels)
+    return kind, list(family.columns), list(family.names)
 
 
 def ask_of_crossed(found: Sequence[Family]) -> None:
@@ -95,10 +95,10 @@ def ask_of_crossed(found: Sequence[Family]) -> None:
     """
     metrics = [family for family in found if is_metric(family.affix) or _known(family.affix)]
     for family in metrics:
-        others = [other for other in metrics if other is not family and {*other.labels} == {*family.labels}]
+        others = [other for other in metrics if other is not family and {*other.names} == {*family.names}]
         same = {column.name for column in family.columns}
         others = [other for other in others if not same & {column.name for column in other.columns}]
-        if others and not (all(map(is_number_of_run, family.labels)) or all(map(_is_metric_label, family.labels))):
+        if others and not (all(map(is_number_of_run, family.names)) or all(map(_names_metric, family.names))):
             ways = tuple(
                 Choice({"models": "+".join(column.name for column in each.columns)}, f"models, {each.affix}")
                 for each in (family, *others)
@@ -112,8 +112,8 @@ def ask_of_crossed(found: Sequence[Family]) -> None:
             )
 
 
-def _is_metric_label(label: str) -> bool:
-    return is_metric(snake(label))
+def _names_metric(name: str) -> bool:
+    return is_metric(snake(name))
 
 
 def possible_scores(columns: Sequence[ColumnFacts]) -> list[ColumnFacts]:

@@ -178,7 +178,7 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
     """
     spec = spec_for(named, task_clusters.task)
     try:
-        task_clusters.labels(spec)
+        task_clusters.by_spec(spec)
     except MissingFieldError as error:
         raise InputError(f"{task_clusters.task}: {error}") from None
     (labels, _), open_ = task_clusters.of_run(spec)
@@ -186,7 +186,7 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
         return labels
     metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
     keys = {options.get("cluster") for each in metrics for options in each} - {None}
-    return task_clusters.labels_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
+    return task_clusters.by_spec_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:

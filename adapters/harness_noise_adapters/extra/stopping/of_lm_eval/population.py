@@ -22,10 +22,10 @@ from harness_noise.extra.references.estimating import expected_scores, same_run
 from harness_noise.extra.stopping.rules import Look, Order, StoppingRule, check_points
 from harness_noise.io.registry import read
 
-from ....lm_eval_harness.live.collect import Metrics, NativeGroups, cluster_labels
+from ....lm_eval_harness.live.collect import Metrics, NativeGroups, clusters_of_tasks
 from ....lm_eval_harness.live.options import Options
 from ....lm_eval_harness.live.repeats import Asking, Part
-from ....lm_eval_harness.scoring.clusters import Labels, is_parallel, resolve
+from ....lm_eval_harness.scoring.clusters import ClusterNames, is_parallel, resolve
 from ....lm_eval_harness.scoring.rescore import Row
 
 FEWEST_OF_A_TASK = 2
@@ -161,7 +161,7 @@ class Population:
     options: Options
     others: Others
     notes: list[Note] = field(default_factory=list)
-    carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
+    carried: dict[str, tuple[ClusterNames, str | None]] = field(default_factory=dict)
     """Task → the clusters that come from the run it is compared with: of all its documents."""
     clustered: dict[tuple[str, bool], list[str]] = field(default_factory=dict)
     """(clusters of the compared run, True if the user refuses them) → the tasks."""
@@ -219,7 +219,7 @@ class Population:
     def _tasks(self) -> dict[str, TaskQuestions]:
         cluster = self.options.cluster
         rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.asking.tasks.items()}
-        labels = cluster_labels(rows, self.options, [], {})  # what there is to say is said after the run
+        labels = clusters_of_tasks(rows, self.options, [], {})  # what there is to say is said after the run
         tasks = {}
         for name, docs in rows.items():
             questions = Questions(occurrences([doc["doc_hash"] for doc in docs]), "doc_hash")
@@ -236,7 +236,7 @@ class Population:
             self.notes.append(about_clusters(some_of(sorted(names), 1), spec, name, option, refused=refused))
         return tasks
 
-    def _carried(self, task: str, questions: Questions) -> tuple[Labels, str | None] | tuple[None, None]:
+    def _carried(self, task: str, questions: Questions) -> tuple[ClusterNames, str | None] | tuple[None, None]:
         """Return (clusters, SPEC) taken over from the run compared with, (None, None) if none apply."""
         theirs = self._theirs(task)
         if theirs is None or theirs.clusters is None:

@@ -128,7 +128,7 @@ def _no_error_bars(live: Live, error: BaseException) -> None:
 
 
 def sample_end(data: SampleEnd) -> None:
-    """Keep the scores of a sample just logged in case the run is cancelled. Not without flag, or if cut off."""
+    """Keep the scores of a sample just logged in case the run is cancelled, but of none that was itself cut off."""
     live, sample = current.get(), data.sample
     if live is None or live.spec.config.log_samples is False or interrupted(sample.error, sample.scores):
         return

@@ -118,7 +118,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
 
 
 def read_log(path: Path, options: ReadOptions) -> LogRun:
-    """Read one log, or of a folder of shards the newest log of each. Refuse one without anything to analyze.
+    """Read one log, or a folder's shards (the newest log of each) as one. Refuse what has nothing to analyze.
 
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.

@@ -640,7 +640,7 @@ class SampleAnswers:
         return not all(map(_alike, by_verdict.values()))
 
     def named(self, rows: Sequence[ScoreRow]) -> None:
-        """Give the scorer that samples store without a name its name in the results."""
+        """Give the scorer that samples store without a name that of the first score row, "" without rows."""
         for row in self.rows.values():
             if None in row.scores:
                 row.scores[rows[0].name if rows else ""] = row.scores.pop(None)

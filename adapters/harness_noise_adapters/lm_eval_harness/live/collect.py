@@ -272,7 +272,7 @@ def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> None:
-    """Compute a score for every single answer of a live task. Put them into `out`, and remarks into `notes`."""
+    """Put scores of a live task's answers (K = 1: as logged) and signs of copies into `out`, remarks into `notes`."""
     name = out.name
     native_K, K = asking.times(name)
     out.identical = identical_answers(out.questions, K)

@@ -308,7 +308,7 @@ class Further:
             yield
 
     def _reseeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the client's maker of payloads, wrapped to derive a new seed from the one that it sets, if it does."""
+        """Return the client's `_create_payload` wrapped: one that generates and has a seed gets a seed of its own."""
 
         def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
             payload = original(messages, *args, **kwargs)

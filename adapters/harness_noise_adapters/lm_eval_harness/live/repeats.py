@@ -233,7 +233,7 @@ class Asking:
         return asked and self._try_asking(lambda call: self.further.ask(call, self._rounds(self._requests(part))))
 
     def _try_asking(self, step: Callable[[Callable[[Sequence[Any]], Any]], Any]) -> bool:
-        """Run a step that asks the model. Return False if it fails, or if asking was stopped."""
+        """Run a step that asks the model. Return False if it fails, which is reported, or if asking was stopped."""
         if self._call is None or self.interrupted:
             return False
         try:

@@ -32,7 +32,7 @@ _lock = threading.Lock()
 
 @contextmanager
 def noise(**options: Any) -> Iterator[Session]:
-    """Add the noise of means to results of every `lm_eval.simple_evaluate` in this context. Refuse wrong options.
+    """Within the block, add error bars to results of `lm_eval.simple_evaluate` in this context. Refuse wrong options.
 
     A thread of a pool takes the session of its process, if only one is open. A child process has none. A function
     that was imported before (`from lm_eval import evaluate`) is not seen; call `lm_eval.evaluate`.

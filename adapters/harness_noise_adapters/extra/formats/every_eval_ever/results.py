@@ -64,7 +64,7 @@ class Results:
         return [i for i, result in enumerate(self.items) if key in (str(result.get(RESULT)), str(result.get(NAME)))]
 
     def alone(self, harness: str) -> Run:
-        """Return a Run of metric values without error bars, for a results file whose samples are missing."""
+        """Return a Run without scores for a file without samples: its results are `skipped`, with their values."""
         why = "its samples are not here"
         values = [finite(result["score_details"].get("score")) for result in self.items]
         skipped = tuple(

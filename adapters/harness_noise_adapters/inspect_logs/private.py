@@ -114,7 +114,7 @@ def _with_noise(
 
 
 def _running() -> Any:
-    """Return the task whose final results are being computed, None if they are interim results.
+    """Return our task whose final results are being computed, None for interim results or another task.
 
     Inspect shows interim results while samples run.
     """

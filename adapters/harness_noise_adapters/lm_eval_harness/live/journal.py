@@ -176,7 +176,7 @@ class Journal:
             self._handle = None
 
     def _read(self, model: str, ranks: int) -> dict[str, _Run]:
-        """Return {run: its answers} of earlier runs to reuse, newest first: cut short in the last week (`reuse`: all)."""
+        """Return {run: its answers} of earlier runs to reuse, newest first: cut short within a week (`reuse`: all)."""
         runs: dict[str, _Run] = {}
         finished: set[str] = set()
         going: dict[str, str] = {}

@@ -169,7 +169,7 @@ def _ask_of_numbered_rows(table: TableFacts, roles: Roles) -> None:
 
 
 def _repeat_column(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts | None:
-    """Return the column, named so, that numbers (or surely or mostly varies with) repeats, None if there is none."""
+    """Return the column with a name of repeats that tells rows apart, or a sure name, or mostly varies. Else None."""
     found = table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score])
     found = [one for one in found if one.kind not in ("object", "list", "scores", "empty")]
     found = [one for one in found if not one.is_constant or one.last in _SURE]

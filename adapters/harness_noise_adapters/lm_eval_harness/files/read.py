@@ -25,6 +25,7 @@ from harness_noise.errors import InputError
 from ..scoring import aggregates, choices
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
 from ..scoring.gather import Aggregation, Gathered, GroupRow, Key, Scored, TaskFacts, gather, groups, own_code
+from ..scoring.not_means import PAIR_METRICS, is_registered
 from ..scoring.rescore import right_answers
 from . import outputs
 from .outputs import RunFiles
@@ -59,7 +60,7 @@ def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: Read
         names=names_of([cluster, None if key is None else UserSpec(key), *map(UserSpec, options.fields)]),
         raw=frozenset(
             metric
-            for metric in (aggregations if native.results else aggregates.PAIR_METRICS)
+            for metric in (aggregations if native.results else PAIR_METRICS)
             if _needs_raw_values(metric, aggregations.get(metric))
         ),
         choices=plain and choices.BESIDE in aggregations and wants_choices,
@@ -88,8 +89,8 @@ def _needs_raw_values(metric: str, aggregation: str | None) -> bool:
 
     Either lm-eval computes the metric from all questions together, or the task's own code may compute an F1 from pairs.
     """
-    own_code = metric in aggregates.PAIR_METRICS and (aggregation is None or not aggregation.isidentifier())
-    return own_code or aggregates.is_registered(aggregation)
+    own_code = metric in PAIR_METRICS and (aggregation is None or not aggregation.isidentifier())
+    return own_code or is_registered(aggregation)
 
 
 def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
@@ -129,7 +130,7 @@ def task_facts(native: Native, samples: Samples, task: str) -> TaskFacts:
 
 def _aggregation(name: str | None) -> Aggregation:
     """Return the aggregation of this name from a results file: lm-eval's own function, or only a name."""
-    if name is None or not aggregates.is_registered(name):
+    if name is None or not is_registered(name):
         return Aggregation(name, registered=name is None or name.isidentifier())
     return Aggregation(name, function=partial(aggregates.registered, name))
 

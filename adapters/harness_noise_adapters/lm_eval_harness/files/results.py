@@ -23,8 +23,8 @@ from harness_noise.data.native_values import nearly_equal
 from harness_noise.data.scores import Weighting
 from harness_noise.results.rows import Analysis, Estimate, data_or_limit
 
-from ..scoring.aggregates import default_of
 from ..scoring.gather import Key, reported
+from ..scoring.not_means import default_of
 
 BLOCK = "noise"
 UNFINISHED = "unfinished"

@@ -31,7 +31,9 @@ from harness_noise.arrays import FloatArray
 from harness_noise.data.native_values import nearly_equal
 from harness_noise.data.scores import CALLS, CorpusScores
 
-Aggregation = Callable[[list[Any]], float]
+from .not_means import REGISTERED
+from .not_means import Function as Aggregation
+
 Raw = Sequence[Sequence[Any]]
 """n documents of K values each, as the task's `process_results` gives them, None for a missing one."""
 
@@ -41,9 +43,6 @@ _PATIENCE = 10.0
 """Seconds of one call after which an aggregation is not called again."""
 _CLASSES = 16
 """The number of classes in a confusion matrix. It is fixed, so that the matrices of two runs can be compared."""
-_UNCHANGED = "perplexity", "weighted_perplexity", "bits_per_byte", "matthews_corrcoef", "bleu", "chrf", "ter", "median"
-_REGISTERED = {name: name for name in _UNCHANGED} | {"f1": "f1_score", "chrf++": "chrfpp"}
-"""lm-eval's own aggregations that are not means: their names in a task → in its code."""
 
 
 class NotPossibleError(Exception):
@@ -71,19 +70,6 @@ class CallingTime:
         self.left -= cost
 
 
-def is_registered(name: str | None) -> bool:
-    """Return True if this is one of lm-eval's own aggregations that is not a mean."""
-    return name in _REGISTERED
-
-
-def default_of(metric: str) -> str | None:
-    """Return the aggregation of an lm-eval metric if a task names none. None if it is a mean."""
-    if metric in ("word_perplexity", "byte_perplexity"):
-        return "weighted_perplexity"
-    name = "matthews_corrcoef" if metric == "mcc" else metric
-    return name if is_registered(name) else None
-
-
 def registered(name: str) -> Aggregation:
     """Return lm-eval's own aggregation function of that name. Refuse if it is not installed.
 
@@ -96,7 +82,7 @@ def registered(name: str) -> Aggregation:
         raise NotPossibleError(
             f"it is aggregated by lm-eval's {name}, and lm-eval is not installed (pip install harness-noise[lm-eval])"
         ) from None
-    function = getattr(metrics, _REGISTERED[name], None)
+    function = getattr(metrics, REGISTERED[name], None)
     if not callable(function):
         raise NotPossibleError(f"it is aggregated by {name}, which the installed lm-eval does not have")
     return function  # type: ignore[no-any-return]
@@ -342,8 +328,6 @@ _SACREBLEU: dict[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-PAIR_METRICS = frozenset(("f1", "f1_score", "span_f1", "macro_f1", "f1_macro", "micro_f1", "f1_micro", "weighted_f1"))
-"""Names under which such pairs are logged."""
 SPANS = "masakhaner*"
 """Tasks whose F1 is known to be that of spans without a value of lm-eval's."""
 

@@ -39,6 +39,7 @@ from harness_noise.errors import some_of
 from . import aggregates, choices
 from .choices import in_groups
 from .clusters import ClusterNames
+from .not_means import PAIR_METRICS, Function
 from .rescore import at_once, is_first, pass_order, vote, with_passes
 
 _PLAIN = {float, int, bool}
@@ -229,7 +230,7 @@ class Aggregation:
     """The aggregation's name, None if it is unknown."""
     registered: bool = True
     """True if the name is one of lm-eval's own and so defines the aggregation."""
-    function: Callable[[], aggregates.Aggregation] | None = None
+    function: Callable[[], Function] | None = None
     """Loads the function, None if there is none."""
 
 
@@ -515,7 +516,7 @@ def _corpus_scores(task: TaskFacts, measured: _Metric, reason: str, out: Gathere
     """Return a metric over all questions as `CorpusScores` (noting in `out` how pairs were read), or else `Skipped`."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregation(key[0])
-    paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
+    paired = key[0] in PAIR_METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds
     if column.raw is None or column.dropped is not None or is_mean or not (paired or called):

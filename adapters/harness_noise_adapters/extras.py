@@ -9,6 +9,18 @@ from harness_noise.errors import InputError
 from harness_noise.extras import FOLDER, not_installed
 
 
+def if_any(path: str) -> Any:
+    """Import and return an optional module, None if it is not installed.
+
+    Args:
+        path: from the folder of extras on.
+    """
+    try:
+        return extra(path, path)
+    except InputError:
+        return None
+
+
 def extra(path: str, what: str) -> Any:
     """Import and return an optional module. If not installed, refuse the option `what`, saying how to install it.
 

@@ -21,8 +21,9 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
+from harness_noise_adapters.extra.corpus import aggregates
 from harness_noise_adapters.lm_eval_harness import noise
-from harness_noise_adapters.lm_eval_harness.scoring import aggregates, rescore
+from harness_noise_adapters.lm_eval_harness.scoring import rescore
 from support import lm_eval_models as toys
 from support.lm_eval_files import one
 from support.lm_eval_live import save

@@ -10,7 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise_adapters.lm_eval_harness.scoring import aggregates
+from harness_noise_adapters.extra.corpus import aggregates
 from support.notes import noted
 
 DATE = "2026-01-16T16-02-26.648276"

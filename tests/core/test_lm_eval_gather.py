@@ -68,9 +68,6 @@ def test_a_vote_whose_mean_is_that_of_the_first_answers_is_a_vote():
     single, vote = gathered(column(votes, table), votes.mean(), used={"none": 3}).scores
     assert (single.native, single.native_is_first) == (None, False)
     assert (vote.native, vote.metric) == (votes.mean(), "acc@3")
-    largest = Aggregation("largest", registered=False, function=lambda: lambda items: max(items) - 0.1)
-    (whole,) = gathered(column(votes, table, raw=[]), 0.9, used={"none": 3}, aggregations={"acc": largest}).corpus
-    assert (whole.native, whole.native_is_first) == (None, False)
 
 
 def test_answers_that_cannot_be_scored_one_by_one_have_a_vote_alone():
@@ -133,11 +130,12 @@ def test_somebody_elses_aggregation_is_a_mean_if_it_gives_the_mean():
     assert part.native == 0.75
 
 
-def test_any_other_aggregation_is_resampled():
+def test_any_other_aggregation_is_not_called_without_its_extra(monkeypatch):
+    monkeypatch.setattr(f"{gather.__module__}.if_any", lambda path: None)
     foreign = {"acc": Aggregation("largest", registered=False, function=lambda: max)}
     (part,) = gathered(column(TABLE[:, 0], TABLE, raw=[]), 1.0, aggregations=foreign).corpus
-    assert (part.native, part.native_is_first, part.aggregate([1.0, 3.0])) == (1.0, True, 3.0)
-    assert part.records[1] == (0.0, 0.0, 1.0)
+    assert (part.native, part.aggregate, part.value) == (1.0, None, None)
+    assert part.take([1], Questions(("q1",))).native is None
 
 
 def test_the_run_has_clusters_and_one_sentence_for_tasks_that_leave_something_out():

@@ -22,10 +22,11 @@ from harness_noise.data.questions import CONTENT_KEYS, Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped, with_groups
 from harness_noise.errors import InputError
 
-from ..scoring import aggregates, choices
+from ...extras import extra
+from ..scoring import choices
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
 from ..scoring.gather import Aggregation, Gathered, GroupRow, Key, Scored, TaskFacts, gather, groups, own_code
-from ..scoring.not_means import PAIR_METRICS, is_registered
+from ..scoring.not_means import PAIR_METRICS, Function, is_registered
 from ..scoring.rescore import right_answers
 from . import outputs
 from .outputs import RunFiles
@@ -132,7 +133,13 @@ def _aggregation(name: str | None) -> Aggregation:
     """Return the aggregation of this name from a results file: lm-eval's own function, or only a name."""
     if name is None or not is_registered(name):
         return Aggregation(name, registered=name is None or name.isidentifier())
-    return Aggregation(name, function=partial(aggregates.registered, name))
+    return Aggregation(name, function=partial(_registered, name))
+
+
+def _registered(name: str) -> Function:
+    """Return lm-eval's own aggregation function of that name. Refuse without the extra that calls it."""
+    function: Function = extra("corpus.aggregates", name).registered(name)
+    return function
 
 
 def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[Note]:

@@ -36,7 +36,8 @@ from harness_noise.data.scores import (
 )
 from harness_noise.errors import some_of
 
-from . import aggregates, choices
+from ...extras import if_any
+from . import choices
 from .choices import in_groups
 from .clusters import ClusterNames
 from .not_means import PAIR_METRICS, Function
@@ -190,13 +191,6 @@ _RANGES: tuple[tuple[str, tuple[str, ...], Bounds], ...] = (
 )
 """(task glob, metric globs, range of one question's score). The first that matches is used."""
 
-_AGGREGATION_RANGES: dict[str, Bounds] = {
-    **dict.fromkeys(("f1", "f1_score"), UNIT),
-    **dict.fromkeys(("bleu", "chrf", "chrf++", "chrfpp"), PERCENT),
-    "matthews_corrcoef": (-1.0, 1.0),
-}
-"""lm-eval's own aggregations over all questions, by their names in a task and in its code."""
-
 
 def known_range(task: str, metric: str, values: FloatArray) -> Bounds | None:
     """Return the known range of a task's metric, None if unknown or a score lies outside."""
@@ -300,8 +294,8 @@ class Gathered:
     """Sentences for the user."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     """Reason for a missing acc_prob → its tasks."""
-    budget: aggregates.CallingTime = field(default_factory=aggregates.CallingTime)
-    """For aggregations that have to be called."""
+    budget: Any = None
+    """What the extra that calls aggregations has left of its time."""
 
     def run(self, clusters: Mapping[str, tuple[ClusterNames, str | None]], **fields: Any) -> Run:
         """Return a `Run` of all gathered tasks, with these clusters.
@@ -535,24 +529,10 @@ def _corpus_scores(task: TaskFacts, measured: _Metric, reason: str, out: Gathere
         "answers_differ": K > 1 and task.answers_differ(),
         "diagnostics": _codes(task, key, K),
     }
-    try:
-        if paired:
-            scores, kind = aggregates.pair_scores(raw, out.budget, **fields)
-            if value is None:
-                told = f"its cells hold what is right and what was said: its {kind} is computed here, {_AS_THE_TASK}"
-                note = Note("recomputed", told)
-            else:
-                note = Note("read_as", f"read as {kind}, which reproduces lm-eval's own value")
-            out.notes.append(note.of(task.name, key[0]))
-            return scores
-        assert aggregation.function is not None
-        bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
-        return aggregates.corpus_scores(raw, aggregation.function(), out.budget, bounds=bounds, **fields)
-    except aggregates.NotPossibleError as error:
-        return Skipped(task.name, *key, str(error), value)
-
-
-_AS_THE_TASK = "as lm-eval's task of this name does"
+    if (extra := if_any("corpus.measuring")) is None:  # only its name and lm-eval's own value are known
+        return CorpusScores(**fields | {"native": value})
+    whole: CorpusScores | Skipped = extra.measured_whole(raw, aggregation, value, out, **fields)
+    return whole
 
 
 def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:

@@ -31,8 +31,8 @@ from harness_noise.arrays import FloatArray
 from harness_noise.data.native_values import nearly_equal
 from harness_noise.data.scores import CALLS, CorpusScores
 
-from .not_means import REGISTERED
-from .not_means import Function as Aggregation
+from ...lm_eval_harness.scoring.not_means import REGISTERED
+from ...lm_eval_harness.scoring.not_means import Function as Aggregation
 
 Raw = Sequence[Sequence[Any]]
 """n documents of K values each, as the task's `process_results` gives them, None for a missing one."""

@@ -1,0 +1,1 @@
+"""Metrics that lm-eval makes from all questions at once."""

@@ -167,6 +167,13 @@ def _if_missing(row: RowDecision, code: int, size: int, settings: Settings) -> t
     return (COULD_NOT if known else NOT_KNOWN), ()
 
 
+def _diff_if_missing(row: RowDecision) -> tuple[float, float] | None:
+    """Return (lowest, highest) difference that the missing answers of a row allow, None if it is not known."""
+    filled = () if row.filled is None or SCORED in row.codes else row.filled.rows[:2]
+    ends = [other.fields["diff"] for other in filled]
+    return None if not ends or None in ends else (min(ends), max(ends))
+
+
 def _p_stays_on_side(filled: Filled, code: int, times: int, settings: Settings) -> bool:
     """Return True if p stays on its side of the significance level, whatever the missing scores are."""
     low, high = filled.reach.low, filled.reach.high
@@ -200,6 +207,7 @@ def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Differe
             "p_adjusted": float(verdicts.p_adjusted[i]),
             "interval": str(own.interval[i]),
             "if_missing": if_missing,
+            "_diff_if_missing": _diff_if_missing(row),
             "_verdicts_if_missing": tuple(verdicts.words[other] for other in others),
             "diagnostics": tuple(sorted(row.codes | lost)),
         }

@@ -81,28 +81,38 @@ ODD = "the scores do not have the mean that the harness reports, so do not use t
 """The remark on a row with `mean_mismatch`."""
 
 
-def _remarks(row: Estimate | Difference) -> list[str]:
+def _remarks(row: Estimate | Difference, difference: str = "difference") -> list[str]:
     """Return a row's caveats as clauses to append to its sentence: missing answers, mismatch, …."""
     out, missing = [], f"the {counted(row.n_missing, 'missing answer')}"
+    bounds = bounds_if_missing(row) if isinstance(row, Difference) else ""
+    within = f" ({difference} {bounds})" if bounds else ""
     if "missing_matters" in row.diagnostics and isinstance(row, Estimate):
         whatever = "was wrong or right" if row.n_missing == 1 else "were all wrong or all right"
         out.append(f"between {fmt.if_missing(row, ' and ')} if {missing} {whatever}")
     elif isinstance(row, Difference) and row.if_missing in (NO_RANGE, NOT_KNOWN):
         verb, who = ("is", "it") if row.n_missing == 1 else ("are", "they")
         what = f" (`range=(LOW, HIGH)` shows what {who} could change)"
-        what = what if row.if_missing == NO_RANGE else f", and whether {who} could change this is not known"
+        what = what if row.if_missing == NO_RANGE else f", and whether {who} could change this is not known{within}"
         out.append(f"{counted(row.n_missing, 'answer')} {verb} missing{what}")
     elif isinstance(row, Difference) and row.if_missing == COULD_NOT:
-        out.append(f"{missing} could not change this")
+        out.append(f"{missing} could not change this{within}")
     elif "missing_matters" in row.diagnostics or (isinstance(row, Difference) and row.if_missing):
         reached = verdicts_if_missing(row) if isinstance(row, Difference) else ""
-        out.append(f"{missing} could change this{f' to “{reached}”' if reached else ''}")
+        out.append(f"{missing} could change this{f' to “{reached}”' if reached else ''}{within}")
     if FIRST_ATTEMPTS.intersection(row.diagnostics):
         stops = "success" if "stopped_on_success" in row.diagnostics else "failure"
         out.append(f"first attempts, because answers were repeated until the first {stops}")
     if (module := explaining(row)) is not None:
         out.append(module.remark(row))
     return [*out, ODD] if "mean_mismatch" in row.diagnostics else out
+
+
+def bounds_if_missing(row: Difference) -> str:
+    """Return the differences that the missing answers allow: "from −0.42 to +0.78". "" if unknown or all one."""
+    if row._diff_if_missing is None:
+        return ""
+    low, high = (_signed(row, end) for end in row._diff_if_missing)
+    return "" if low == high else f"from {low} to {high}{fmt.scale_of(row).size}"
 
 
 def verdicts_if_missing(row: Difference) -> str:
@@ -500,7 +510,7 @@ def verdict_parts(row: Difference) -> tuple[str, str]:
         parts.append(f"smallest detectable {'none' if none else fmt.amount(row, row.mde)}")
     if "not_after_adjustment" in row.diagnostics:
         parts.append("no longer significant after adjustment")
-    parts += _remarks(row)
+    parts += _remarks(row, "A − B")
     stopped = f"{UNCORRECTED}: " if STOPPED in row.diagnostics else ""
     return stopped + _verdict(row, a, b), f"{'; '.join(parts)}." if parts else ""
 

@@ -52,6 +52,7 @@ from .parts import drawn, full_section, two_parts_words
 from .sentences import (
     FEW,
     asked_for,
+    bounds_if_missing,
     closing_line,
     first_metrics,
     gap_words,
@@ -286,8 +287,9 @@ def _mean_and_name(row: Difference, mean: float | None, name: str) -> str:
 def _change_words(row: Difference, change: Change) -> str:
     """Return a change that would change a row's verdict in words, with the option that makes it."""
     what = fmt.shorten(fmt.plain(change.what), NAME).replace("`", "'")
+    bounds = f"; A − B {ends}" if (ends := bounds_if_missing(row)) else ""
     return {
-        MISSING: f"the {counted_of(row.n_missing, 'missing answer')} (to “{verdicts_if_missing(row)}”)",
+        MISSING: f"the {counted_of(row.n_missing, 'missing answer')} (to “{verdicts_if_missing(row)}”{bounds})",
         UNADJUSTED: "p not adjusted for the other rows (`adjust='none'`)",
         UNCLUSTERED: "questions taken as unrelated (`cluster='none'`)",
         LARGEST: f"the largest cluster left out ({what})",

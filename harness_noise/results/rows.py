@@ -408,6 +408,8 @@ class Difference(_Row):
     """The changes that would change the verdict, each computed, for screens and pages."""
     _verdicts_if_missing: tuple[str, ...] = field(default=(), repr=False, compare=False)
     """The other verdicts that scores in place of the missing answers lead to, as `if_missing` found them."""
+    _diff_if_missing: tuple[float, float] | None = field(default=None, repr=False, compare=False)
+    """The lowest and the highest difference that the missing answers allow."""
     _data_limit: DataLimit | None = field(default=None, repr=False, compare=False)
     """The upper limit of the data variance at any level, for other designs. It is in no file."""
 

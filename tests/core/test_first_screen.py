@@ -60,7 +60,20 @@ def test_missing_answers_that_could_change_it_are_named_and_others_are_not() -> 
     a[-8:], b[-8:] = np.nan, 1
     row = hn.compare(run("a", a), run("b", b)).rows[0]
     assert row.if_missing == "could change the verdict"
-    assert changes(row) == ["What would change this verdict: the 8 missing answers (to “not shown to differ”)."]
+    said = "the 8 missing answers (to “not shown to differ”; A − B from +0.83 to +2.50 points)"
+    assert changes(row) == [f"What would change this verdict: {said}."]
+    screen = " ".join(str(hn.compare(run("a", a), run("b", b))).split())
+    assert said in screen
+
+
+def test_what_the_missing_answers_allow_is_said_if_they_change_nothing_too() -> None:
+    a, b = sides(480, 60, 4)
+    a[-8:] = np.nan
+    result = hn.compare(run("a", a), run("b", b))
+    assert result.rows[0].if_missing == "could not change the verdict"
+    low, high = (np.mean(np.where(np.isnan(a), fill, a) - b) for fill in (0, 1))
+    within = f"A − B from +{100 * low:.1f} to +{100 * high:.1f} points"
+    assert f"the 8 missing answers could not change this ({within})" in " ".join(str(result).split())
 
 
 def test_clusters_and_the_largest_of_them_are_computed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -178,7 +179,9 @@ def test_graded_scores_between_the_ends_may_change_most() -> None:
         if told == {0.0: "not separable", 0.6: "A better", 1.0: "not separable"} and lacking.verdict == told[0.0]:
             assert lacking.if_missing == "could change the verdict"
             return
-        assert lacking.if_missing != "could not change the verdict"
+        if lacking.if_missing == "could not change the verdict":
+            between = {hn.estimate_difference(np.r_[x, a[1:]], b).verdict for x in np.linspace(0, 1, 21)}
+            assert between == {lacking.verdict}
     raise AssertionError("no such case")
 
 
@@ -240,15 +243,16 @@ def test_only_what_has_no_range_asks_for_one() -> None:
     assert "`range=" not in sentence(hn.estimate_difference(a, b, range=(0, 10)))
 
 
+@pytest.mark.parametrize("missing", [3, 9, 15])
 @pytest.mark.parametrize("seed", range(40))
-def test_no_scores_move_t_beyond_what_is_said(seed: int) -> None:
+def test_no_scores_move_t_beyond_what_is_said(seed: int, missing: int) -> None:
     """Questions in clusters and tasks, whose missing scores are drawn anywhere, and at the ends."""
     rng = np.random.default_rng(seed)
     n, T = int(rng.integers(30, 80)), int(rng.integers(1, 3))
     strata = rng.permutation(np.arange(n) % T)
     plan = design(n, rng.integers(0, 12, n) if seed % 3 else None, strata, rng.dirichlet(np.full(T, 5)))
     d = rng.normal(rng.normal() * 0.2, rng.uniform(0.1, 0.6), n)
-    low, high = (np.where(np.arange(n) < 3, d + end * rng.uniform(0, 0.5, n), d) for end in (-1, 1))
+    low, high = (np.where(np.arange(n) < missing, d + end * rng.uniform(0, 0.5, n), d) for end in (-1, 1))
     estimator = ("cr0", "cr1", "cr2", "cr3")[seed % 4]
 
     def t(x: np.ndarray) -> float:
@@ -263,3 +267,26 @@ def test_no_scores_move_t_beyond_what_is_said(seed: int) -> None:
         one = t(low + share * (high - low))
         assert reach.low <= one <= reach.high
         assert not reach.rises or ends[0] - 1e-9 <= one <= ends[1] + 1e-9
+
+
+def test_the_nearest_t_is_reached_if_few_scores_are_missing() -> None:
+    rng = np.random.default_rng(0)
+    d = rng.normal(1.5, 1.0, 40)
+    low, high = (np.where(np.arange(40) < 6, d + end * 3, d) for end in (-1, 1))
+    plan = design(40, None, np.zeros(40, dtype=int), np.ones(1))
+    ts = []
+    for ends in itertools.product((0, 1), repeat=6):
+        x = np.where(np.arange(40) < 6, np.where(np.append(ends, np.zeros(34)) > 0, high, low), d)
+        ts.append(x.mean() / (x.std(ddof=1) / 40**0.5))
+    assert t_reach(low, high, plan, "cr1").low == pytest.approx(min(ts), rel=1e-6)
+    assert t_reach(-high, -low, plan, "cr1").high == pytest.approx(-min(ts), rel=1e-6)
+
+
+def test_a_large_difference_of_grades_is_said_to_stay_whatever_the_few_missing_ones_were() -> None:
+    rng = np.random.default_rng(1)
+    b = rng.integers(1, 8, 60).astype(float)
+    a = np.clip(b + rng.integers(0, 4, 60), 1, 10)
+    a[:4] = np.nan
+    b[10:14] = np.nan
+    row = hn.estimate_difference(a, b, range=(1, 10))
+    assert (row.verdict, row.if_missing) == ("A better", "could not change the verdict")

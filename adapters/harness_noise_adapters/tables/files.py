@@ -7,7 +7,7 @@ import re
 import zlib
 from array import array
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader, BytesIO, StringIO
 from itertools import accumulate, chain, islice
@@ -35,6 +35,8 @@ LONGEST_LINE = 1 << 26
 _BATCH = 4096
 _DECODED = 1 << 17
 """Bytes of lines that are decoded at once. More would not stay in the processor's cache."""
+_SPLIT = 1 << 16
+"""Bytes of CSV that are split at once."""
 _FILTERED = 1 << 18
 """Bytes of lines of which most are left out."""
 _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
@@ -251,11 +253,11 @@ def _object_of_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
 DAMAGED = ". Is the file damaged or truncated?"
 
 
-def _texts(path: Path, file: IO[bytes]) -> Iterator[StringIO]:
-    """Yield a file's lines as text, in batches. Raise an error at an overlong line."""
+def _texts(path: Path, file: IO[bytes]) -> Iterator[str]:
+    """Yield a file's lines as text, in pieces. Raise an error at an overlong line."""
     coding = "utf-8-sig"
-    for _, _, piece in _pieces(path, file, _FILTERED):
-        yield StringIO(piece.decode(coding), newline="")
+    for _, _, piece in _pieces(path, file, _SPLIT):
+        yield piece.decode(coding)
         coding = "utf-8"
 
 
@@ -265,25 +267,62 @@ def _endless(path: Path, number: int) -> InputError:
 
 def _csv(path: Path) -> Iterator[Block]:
     with opened_table(path) as file:
-        delimiter = _delimiter(path, file)
-        reader = csv.reader(chain.from_iterable(_texts(path, file)), delimiter=delimiter, strict=True)
-        try:
-            header = next(reader)
-            if len(set(header)) < len(header):
-                twice = next(name for name in header if header.count(name) > 1)
-                raise InputError(f"{path}: two columns are called {twice!r}")
-            size, line = _FIRST, reader.line_num
-            while rows := [*islice(reader, size)]:
-                lines = _lines_of(rows, line, reader.line_num)
-                if not {*map(len, rows)} <= {len(header)}:
-                    lines, rows = _full_rows(path, lines, rows, header)
-                yield Block(lines, None, dict(zip(header, zip(*rows, strict=True), strict=bool(rows))))
-                size, line = _BATCH, reader.line_num
-        except csv.Error as error:
-            raise InputError(
-                f"{path}, line {reader.line_num}: not CSV that can be read ({error}). A table has one row for each "
-                "answer, with a question and a score"
-            ) from None
+        delimiter, texts, header, line = _delimiter(path, file), _texts(path, file), list[str](), 1
+        for text in texts:
+            if (cells := _plain_cells(text, delimiter, len(header))) is None:
+                first = [f"{delimiter.join(header)}\n"] if header else []
+                yield from _parsed_csv(path, chain(first, [text], texts), delimiter, line - 1)
+                return
+            if not header:
+                header = _once(path, cells[: cells.index("\n")])
+                cells = cells[len(header) + 1 :]
+            columns = {name: cells[i :: len(header) + 1] for i, name in enumerate(header)}
+            n = len(columns[header[0]])
+            if n:
+                yield Block(range(line + 1, line + n + 1), None, columns)
+            line += n
+
+
+def _plain_cells(text: str, delimiter: str, width: int) -> list[str] | None:
+    """Return the cells of lines of CSV, "\\n" after each row, much faster than a parser. None if that is needed.
+
+    It is for quotes, a row that is not of this width (0: the first row's), or a single column.
+    """
+    if '"' in text or "\0" in text or len(text) > csv.field_size_limit():
+        return None
+    text = text.replace("\r\n", "\n").removesuffix("\n") + "\n"
+    cells = text.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
+    del cells[-1]  # behind the last line
+    width, rows = width or cells.index("\n"), text.count("\n")
+    even = len(cells) == rows * (width + 1) and cells[width :: width + 1].count("\n") == rows
+    return cells if even and width > 1 and "\r" not in text else None
+
+
+def _once(path: Path, header: list[str]) -> list[str]:
+    """Return names of columns as they are. Raise an error if one stands twice."""
+    if len({*header}) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise InputError(f"{path}: two columns are called {twice!r}")
+    return header
+
+
+def _parsed_csv(path: Path, texts: Iterable[str], delimiter: str, before: int) -> Iterator[Block]:
+    """Yield the rows of CSV with quotes, of whose lines so many are before these texts."""
+    lines, size = chain.from_iterable(StringIO(text, newline="") for text in texts), _FIRST
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        header, line = _once(path, next(reader)), reader.line_num
+        while rows := [*islice(reader, size)]:
+            numbers = _lines_of(rows, before + line, before + reader.line_num)
+            if not {*map(len, rows)} <= {len(header)}:
+                numbers, rows = _full_rows(path, numbers, rows, header)
+            yield Block(numbers, None, dict(zip(header, zip(*rows, strict=True), strict=bool(rows))))
+            size, line = _BATCH, reader.line_num
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {before + reader.line_num}: not CSV that can be read ({error}). A table has one row for "
+            "each answer, with a question and a score"
+        ) from None
 
 
 def _delimiter(path: Path, file: BufferedReader) -> str:
@@ -351,9 +390,7 @@ def _parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[Block
         raise InputError(f"{path}: Parquet needs pyarrow: pip install 'harness-noise[parquet]'") from None
     try:
         with opened(path) as file, parquet.ParquetFile(file) as table:
-            names = table.schema_arrow.names
-            if twice := next((name for name in names if names.count(name) > 1), None):
-                raise InputError(f"{path}: two columns are called {twice!r}")
+            _once(path, table.schema_arrow.names)
             most = _SPARE_ROWS + _ROWS_PER_BYTE * path.stat().st_size
             if table.metadata.num_rows > most:
                 raise InputError(

@@ -170,7 +170,7 @@ class Register(Generic[C]):
         self._known: Collection[str] = ()
 
     def add(self, item: C) -> C:
-        """Add a choice (estimator, interval or test) to those known, and raise an error if its name is taken.
+        """Add a choice to those known and return it. Refuse a name that is taken, or a calculation it cannot do.
 
         Raises
         ------
@@ -291,7 +291,7 @@ def check_partners() -> None:
 
 
 def has_limits(test: str) -> bool:
-    """Return True if a test gives confidence limits, not only a p-value as sign tests do.
+    """Return True if a test gives confidence limits (or is unknown), not only a p-value as sign tests do.
 
     A margin is compared with the limits. Sign and permutation tests have only p."""
     return test not in set(TESTS) or TESTS[test].has_limits

@@ -222,7 +222,7 @@ class NotThereError(InputError):
 
     @classmethod
     def of_all(cls, errors: Sequence[NotThereError], where: str = "") -> NotThereError:
-        """Merge the errors of several runs, which lack a task or metric, into one error."""
+        """Merge the errors of several runs into one, on the option looked at last with all that runs have of it."""
         last = max(errors, key=lambda error: ("groups", "measures", "tasks", "metrics", "scorers").index(error.option))
         have = dict.fromkeys(name for error in errors if error.option == last.option for name in error.have)
         names = [name for error in errors for name in error.runs]

@@ -151,7 +151,7 @@ class Extra:
 
 @cache
 def found() -> dict[str, Extra]:
-    """Return a dict from package name to `Extra` (an optional feature's declaration) of all that are installed."""
+    """Return {package: `Extra`} of all extras that are installed with those that they need. {} without the folder."""
     try:
         folder = import_module(FOLDER)
     except ModuleNotFoundError:
@@ -201,7 +201,7 @@ def whole() -> Any:
 
 
 def display_of(keyword: str) -> Any:
-    """Return the extra's module that shows what a keyword added to a result."""
+    """Return the extra's module that shows what a keyword added to a result. The extra must be installed."""
     return next(
         import_module(f"{package}.{extra.keywords[keyword].display}")
         for package, extra in found().items()

@@ -189,7 +189,7 @@ def stop_when(
 
 
 def keep_noise() -> bool:
-    """Make Inspect's `edit_score`, `recompute_metrics` and `score` renew the error bars of logs that have them.
+    """Make Inspect's `edit_score`, `recompute_metrics` and `score` renew a log's error bars. Return False if it cannot.
 
     `inspect score`, a process with HARNESS_NOISE=1 and one that has run a task with the flag on do so by
     themselves; a script that only edits logs calls this first.

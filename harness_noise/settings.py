@@ -473,7 +473,7 @@ def check_unit(name: str, value: float | None, scale: tuple[float, float] | None
 def check_scale(
     name: str, value: float | None, scale: tuple[float, float] | None, metric: str = "", *, known: bool = False
 ) -> None:
-    """Raise an error if a difference is as large as the metric's range, such as 5 where 5% was meant.
+    """Refuse a difference as large as the metric's range, such as 5 where 5% was meant, or in points of another range.
 
     Args:
         name: of the parameter.

@@ -72,7 +72,7 @@ def each_difference(
 
 
 def _needs_only_t(settings: Settings) -> bool:
-    """Return True if all settings are such that the paired t test of P pairs can be computed at once."""
+    """Return True if all but level, se, margin, range, adjust, missing, seed and resamples are the paired t test's."""
     same = ("level", "se", "margin", "range", "adjust", "missing", "seed", "resamples")
     plain = Settings(**{name: getattr(settings, name) for name in same})
     return replace(settings, interval=INTERVALS.default) == plain and settings.interval in (INTERVALS.default, T.name)

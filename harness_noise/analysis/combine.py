@@ -20,7 +20,7 @@ from .rows import RowDecision, decide_rows
 
 
 def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | None]]) -> tuple[methods.Combined, ...]:
-    """Return Stouffer's and inverse-variance tests (from two usable rows on) and Wilcoxon's, each maybe refused.
+    """Return Stouffer's and the inverse-variance (both from two rows on) and Wilcoxon's test, or why each is refused.
 
     A metric where lower is better counts with its sign turned, so that above 0 always means that A is better. Rows
     without a standard error above 0 and its degrees of freedom are left out of all but Wilcoxon's test. All three take

@@ -87,7 +87,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
 def _compare_pair(
     run_a: Run, run_b: Run, settings: Settings, n_questions: int
 ) -> tuple[list[RowDecision], list[Flip], list[Note], list[Compared | tuple[CorpusScores, CorpusScores]]]:
-    """Compare two runs: return rows, most flipped questions, notes, scores behind the rows. Refuse if no row is had."""
+    """Return rows of A − B, questions most flipped, notes, scores behind the rows. Refuse if there is no row."""
     compared, notes = compared_of(run_a, run_b)
     wholes = _shared_scores(run_a.corpus, run_b.corpus)
     # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
@@ -331,7 +331,7 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
 def _questions_with_means(
     part_a: Scores, part_b: Scores, run_a: Run, run_b: Run
 ) -> tuple[ByQuestion, IntArray, IntArray]:
-    """Return a table to show of the questions that both runs have scored, and their row numbers in A and B."""
+    """Return a `ByQuestion` of both runs' means on questions that both scored, and their rows in A and in B."""
     pairing = scored_pairs(part_a, part_b)
     at_a, at_b = np.array(pairing.rows_a, dtype=np.intp), np.array(pairing.rows_b, dtype=np.intp)
 

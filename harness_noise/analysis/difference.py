@@ -280,7 +280,7 @@ def _first_questions(compared: Compared) -> str:
 
 
 def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDecision:
-    """Return the row of A − B over the questions that both runs have, before its verdict."""
+    """Return the row of A − B over shared questions, before its verdict. NaN with a code if it cannot be estimated."""
     a, b = aligned.a, aligned.b
     only = (aligned.only_a + compared.left_out[0], aligned.only_b + compared.left_out[1])
     codes, corrected, population = compared.codes(), dict[str, Any](), settings.questions_are == "population"
@@ -317,7 +317,7 @@ def _paired(compared: Compared, aligned: Aligned, settings: Settings) -> RowDeci
 
 
 def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Sequence[Moments]) -> Sides:
-    """Return each run's own mean, variance and question counts, for the row of their difference."""
+    """Return `Sides` of A and B: mean, variance, most answers, unshared questions. Correlation and wins are NaN."""
     top = [np.array([x.n_answers.max(initial=0)]) for x in samples]
     return sides_of([np.array([n]) for n in only], top, each, np.full(1, np.nan))
 
@@ -325,7 +325,7 @@ def _own_numbers(only: tuple[int, int], samples: tuple[Sample, Sample], each: Se
 def _paired_numbers(
     only: tuple[int, int], whole: Estimated, samples: tuple[Sample, Sample], settings: Settings
 ) -> Sides:
-    """Return each run's own mean and variance, their correlation and their wins, over the shared questions."""
+    """Return each run's own mean and variance, their correlation and wins (ratio: no wins, corrected: neither)."""
     sides = _own_numbers(only, samples, each_alone(whole, samples, settings))
     if whole.correction:
         return sides
@@ -338,7 +338,7 @@ def _paired_numbers(
 
 
 def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tuple[Sample, Sample]]:
-    """Compute A − B of two samples on shared questions, by matching runs if `runs_shared`. Return it and both."""
+    """Return A − B estimated from samples of shared questions, and both. `runs_shared`: of runs that both have."""
     design = a.design()
     if not settings.runs_shared:
         return kernel([a, b], [1.0, -1.0], design, settings), (a, b)
@@ -349,7 +349,7 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 def observed_pair(
     noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
-    """Return the counts of questions that A or B leads on, and the difference with what its test needs.
+    """Return the `Leads` of A and B (blank for fixed questions), and the `Differences` with all that a test needs.
 
     The far limit of that difference includes the variance between runs.
     """

@@ -86,7 +86,7 @@ class OneDifference:
 
 
 def chosen_test(of: Differences, samples: Samples, settings: Settings) -> decision.Test:
-    """Compute the test and interval that the settings choose (t, sign, bootstrap, …) for one difference.
+    """Return the test and interval that the settings choose for one difference. Empty if its variance is unknown.
 
     Sign and permutation tests have no interval of their own, so they call a difference by p. So does the wild
     bootstrap, whose interval holds the nulls that it does not reject.
@@ -132,7 +132,7 @@ def test_of_wild(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_bootstrap(drawn: OneDifference) -> decision.Test:
-    """Return the bootstrap test of one difference and its BCa interval, unless another interval is set."""
+    """Return the bootstrap test of one difference, with BCa limits unless others are set. NaN if not resampled."""
     if not drawn.varies:
         return decision.Test()
     if drawn.distribution is None:
@@ -171,7 +171,7 @@ def limits_of_bootstrap(drawn: OneDifference, test: decision.Test) -> decision.T
 
 
 def limits_of_bootstrap_t(drawn: OneDifference, test: decision.Test) -> decision.Test:
-    """Return the test with bootstrap-t limits of the difference. Refuse scores, and too few clusters.
+    """Return the test with bootstrap-t limits, unchanged if nothing varies. Refuse scores and too few clusters.
 
     Raises:
         InputError: of a difference of scores, or of few clusters; it names another interval.

@@ -242,7 +242,7 @@ def _count_off_ends(data: Sample, design: Design, bounds: tuple[float, float] | 
 
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:
-    """Return all estimates of one run in order: tasks, groups, corpus metrics, metrics without error bars."""
+    """Return an `Analysis` of one run, with notes: tasks, groups, corpus metrics, then metrics without error bars."""
     estimates = [with_judge(estimate_of([part], run, settings), part) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings), *judge_notes(estimates)]
     notes += zeros_below(run.scores, settings)
@@ -295,7 +295,7 @@ Further: TypeAlias = Callable[[Run, Settings], tuple[Sequence[Estimate], Sequenc
 
 
 def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | None = None) -> Analysis:
-    """Return the estimates of several runs, run after run, plus the rows that `further(run)` adds."""
+    """Return one `Analysis` of several runs, run after run, with the rows and notes that `further` adds for each."""
     settings.check("analyze")
     runs, notes = agree_on_metrics(list(runs))
     check_clusters(settings.cluster, runs)

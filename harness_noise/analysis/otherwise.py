@@ -27,7 +27,7 @@ def would_change(
     settings: Settings,
     others: Sequence[tuple[Change, Callable[[], RowDecision]]] = (),
 ) -> Difference:
-    """Return the row with the other choices (clusters, missing, …) under which its verdict would differ.
+    """Return the row with changes (clusters, missing, …) that alter its verdict. As it is if that is no test's.
 
     Args:
         row: a family of its own, or one whose adjusted p is its p.

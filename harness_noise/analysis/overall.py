@@ -70,7 +70,7 @@ def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
 
 
 def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int], settings: Settings) -> Group:
-    """Return a group of all tasks, weighted so that each top-level row has the weight that settings give.
+    """Return a group of the tasks in which each top-level row has the settings' weight. Those of weight 0 are left out.
 
     Args:
         tops: the top-level rows.
@@ -176,7 +176,7 @@ class TopRows:
 def by_tops(
     parts: Iterable[tuple[Scores, ...]], groups: Iterable[tuple[Group, Sequence[tuple[Scores, ...]] | None]]
 ) -> dict[Measure, TopRows]:
-    """Group the scores by metric and scorer, and return the top-level tasks and groups of each. No ratios."""
+    """Return {(metric, scorer): `TopRows`} of the outermost groups and the tasks in none. Ratios are left out."""
     alone: dict[Measure, dict[str, tuple[Scores, ...]]] = {}
     within: dict[Measure, dict[str, tuple[Scores, ...]]] = {}
     averaged: dict[Measure, list[Group]] = {}

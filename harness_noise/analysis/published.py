@@ -69,7 +69,7 @@ class Published:
         return width * np.array([share - ends.low, ends.high - share, math.sqrt(share * (1 - share) / self.n)])
 
     def beside(self, row: Estimate, level: float) -> Estimate:
-        """Return the row with the noise of (mean − published number) in place of the mean's own noise."""
+        """Return the row with the noise of (mean − published number) for its own. Unchanged without limits or range."""
         if row.mean is None or row.ci_low is None or row.ci_high is None or row.range is None:
             return row
         return distance_with_noise(row, self.noise(row, level), level, same_questions=self.answers is not None)
@@ -90,7 +90,7 @@ class Published:
 
 
 def distance_with_noise(row: Estimate, noise: FloatArray, level: float, *, same_questions: bool) -> Estimate:
-    """Return a mean's row with the noise of (mean − noisy number) in place of its own noise [Zou, eq. 3].
+    """Return a mean's row with the noise of (mean − noisy number) [Zou, eq. 3]. Unchanged without limits or noise.
 
     Args:
         row: the mean.
@@ -150,7 +150,7 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
 
 
 def compare_number(run: Run, number: Published, settings: Settings) -> Comparison:
-    """Compare a run's one mean (A) with a published number (B), with noise if n is known. Refuse several means.
+    """Return A − B of a run's one mean and a published number, of the same questions or n others. Refuse several means.
 
     Args:
         run: A.

@@ -293,7 +293,7 @@ def _distinct(scores: Scores) -> Scores:
 def _clusters(
     parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: int, run: Run, notes: list[Note]
 ) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return the united questions' clusters, and what they are made of. Refuse if some are not known."""
+    """Return united questions' clusters (None if no run has any) and SPEC, with `notes`. Refuse if some lack."""
     named = [k for k, part in enumerate(parts) if part.clusters is not None]
     if not named:
         return None, parts[0].cluster_spec

@@ -251,7 +251,7 @@ def null_row(a: OnQuestions, b: OnQuestions, run_a: Run, run_b: Run, settings: S
 
 
 def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
-    """Make the row of a difference, before its verdict, from its statistics, diagnostics and further fields."""
+    """Return the row of a difference before its verdict. Adds `few_flips`, `skewed` to the codes where they hold."""
     codes, skew = set(codes), None
     if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")

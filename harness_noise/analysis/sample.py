@@ -204,7 +204,7 @@ RATIO_UNDEFINED = "ratio_undefined"
 
 
 def linearised(data: Sample) -> Sample:
-    """Replace a ratio of sums' values by R + (x − R·y)/ȳ, whose mean and noise are the ratio's [Cochran1977].
+    """Return a ratio's sample with values R + (x − R·y)/ȳ, whose mean is the ratio [Cochran1977]. Others unchanged.
 
     Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
     is returned as it is.

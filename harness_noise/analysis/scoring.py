@@ -105,7 +105,7 @@ def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Chec
 
 
 def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
-    """Return (m,) True for shared questions on which A's and B's scores differ beyond rounding."""
+    """Return (m,) True for shared questions on which scores (with other K: lowest or highest) of A and B differ."""
     x, y = a.values[pair.rows_a], b.values[pair.rows_b]
     if x.shape == y.shape:
         return np.asarray(_differ_beyond_rounding(x, y).any(axis=1))

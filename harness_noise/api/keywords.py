@@ -255,7 +255,7 @@ class Request:
         return runs
 
     def check_measures(self, **keywords: Any) -> None:
-        """Raise an error for keywords that only suit one score (such as `margin`) if other measures are asked for.
+        """Refuse keywords that suit one score only (such as `margin`) with other measures, and `prices` without a cost.
 
         Args:
             **keywords: those that only a score obeys, with their values.
@@ -294,7 +294,7 @@ class Request:
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
-        """Return the runs, those of each model merged into one with more repeats if asked for.
+        """Return the runs, joined by model as repeats if asked for, and cut to first answers where repeats stop early.
 
         Of answers that were repeated until one passed, the first ones.
         """

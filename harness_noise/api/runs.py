@@ -254,7 +254,7 @@ def compare(
 def _compare_pairs(
     pairs: list[tuple[Run, Run]], known: list[Run], settings: Settings, by: Sequence[str], questions: int
 ) -> Comparison:
-    """Compare all pairs (A, B), with slices, and with estimates for the whole benchmark from complete runs."""
+    """Compare all pairs (A, B), whose metrics it names alike in place, with slices and estimates by complete runs."""
     from ..analysis.comparison import compare_runs
     from ..data.native_values import agreed_pairs
 

@@ -145,7 +145,7 @@ def _is_of_an_extra(flag: str, command: str) -> bool:
 
 
 def _commands_with(flag: str, ctx: click.Context) -> str:
-    """Return words such as "compare and regress have it" for an option of other commands, "" if none has it."""
+    """Return words such as "compare and regress have it" for an option of other commands, "" if none or many do."""
     every = getattr(ctx.find_root().command, "commands", {})
     have = [name for name, one in every.items() if any(flag in param.opts for param in one.params)]
     return f"{' and '.join(have)} {'have' if have[1:] else 'has'} it" if 0 < len(have) <= _FEW else ""

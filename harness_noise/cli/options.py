@@ -497,7 +497,7 @@ def counts(text: str) -> str | tuple[int, int]:
 
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
-    """Yield the items unchanged, and show a progress bar on stderr after two seconds."""
+    """Yield the items unchanged. On a terminal, show a bar of several items on stderr after two seconds."""
     start, bar, shown = time.monotonic(), None, total > 1 and sys.stderr.isatty()
     for done, item in enumerate(items):
         if bar is not None:

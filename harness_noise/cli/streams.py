@@ -50,7 +50,7 @@ def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def harden() -> None:
-    """Replace `sys.stdout` and `sys.stderr` by streams that survive a closed pipe and unknown characters."""
+    """Make `sys.stdout` and `sys.stderr` survive unknown characters and, on POSIX, a closed pipe or descriptor."""
     codecs.register_error(HANDLER, in_ascii)
     if os.name != "posix":  # on other systems a console is not a file
         for stream in (sys.stdout, sys.stderr):

@@ -18,7 +18,7 @@ _WORDS = 0.5
 
 
 def clusters_across(parts: Sequence[OnQuestions]) -> tuple[tuple[str, ...] | None, str | None]:
-    """Return one cluster per question over several tasks, merged where tasks share questions, and their SPEC.
+    """Return (n,) clusters over tasks, merged where tasks share questions, and their SPEC, or (None, None).
 
     Two tasks share a cluster if it has one name by one SPEC in both, or if both ask one of its questions: a question
     with the same words, or with the same hash of the whole document. Numbers and names are no such sign. The clusters

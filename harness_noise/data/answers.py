@@ -459,7 +459,7 @@ class Answers:
         *,
         line: int = 0,
     ) -> None:
-        """Record one answer with its score, and its question's fields, under a task, metric and scorer.
+        """Record one answer with its score (or why it has none) and its document. Refuse what is no finite number.
 
         Args:
             task: the benchmark.

@@ -359,7 +359,7 @@ def is_plain(spec: str) -> bool:
 
 
 def value_of(spec: str, doc: Mapping[str, Any]) -> Any:
-    """Return a document's value at a field, or at a dotted path if no field has that name.
+    """Return a document's value at a field, or at a dotted path if no field has that name. Refuse an absent one.
 
     Raises:
         MissingFieldError: the document lacks it.
@@ -482,7 +482,7 @@ class FieldReader:
                 self._get[text] = partial(value_of, spec) if is_plain(spec) else namer(spec)
 
     def add(self, doc: Mapping[str, Any]) -> None:
-        """Read the wanted fields from the document of the next question."""
+        """Read the wanted fields (None if absent), for `auto` all plain ones, from the next question's document."""
         self._names.update(dict.fromkeys(map(str, doc)))
         for text, column in self.columns.items():
             try:

@@ -66,7 +66,7 @@ def parse_measures(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def fields_to_read(measures: Iterable[str], *, prices: bool = False) -> tuple[str, ...]:
-    """Return the fields that must be read from every answer to compute these measures. The score is left out."""
+    """Return the fields to read from every answer for these measures, but the score. `prices`: for cost also tokens."""
     parts = [part for name in measures for part in name.removesuffix(HIGHER).split("/")]
     names = dict.fromkeys(part for part in parts if part != SCORE and not OF_REPEATS.fullmatch(part))
     return tuple(names | dict.fromkeys(PRICED if prices and "cost" in names else ()))

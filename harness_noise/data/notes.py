@@ -198,7 +198,7 @@ class Note:
         return 0 if self.code in GRAVE else 2 if self.code in ROUTINE or self.code in extras.routine_notes() else 1
 
     def of(self, task: str, *more: str) -> Note:
-        """Return the note with "task: " or "task, metric: " put before its sentence."""
+        """Return the note of this task, with "task: " or "task, metric: " put before its sentence."""
         return Note(self.code, f"{', '.join((task, *more))}: {self._text}", task)
 
     def reworded(self, words: Callable[[str], str]) -> Note:

@@ -239,14 +239,14 @@ class Scores(OnQuestions):
 
     @property
     def was_asked(self) -> BoolArray:
-        """(n, K) True for answers that were asked for.
+        """(n, K) True for answers asked for. If unknown: those with a score, and gaps unless all missing ones are 0.
 
         If `asked` is unknown: the scored ones, and the missing ones unless all of them count as 0.
         """
         return ~np.isnan(self.values) | self._holes() if self.asked is None else self.asked
 
     def _holes(self) -> BoolArray:
-        """Return (n, K) True where there is no score although an answer may have been asked for."""
+        """Return (n, K) True for gaps of answers asked for. If that is unknown: all gaps, or none if each is 0."""
         holes = np.isnan(self.values)
         if self.asked is not None:
             return holes & self.asked
@@ -267,7 +267,7 @@ class Scores(OnQuestions):
         return of_answers | {"gradings": None, "answers": None}
 
     def answers_at(self, rows: Sequence[int] | IntArray | None = None, columns: Any = None) -> dict[str, Any]:
-        """Return {field: value} of all per-answer fields, cut to these rows (questions) and columns (repeats)."""
+        """Return {field: value} of per-answer fields at these rows (questions), else columns, with new counts."""
         index = np.s_[:, columns] if rows is None else rows
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
         at = None if rows is None else np.asarray(rows, dtype=np.intp).tolist()
@@ -381,7 +381,7 @@ class Group:
         return self.name, self.metric, self.scorer
 
     def over(self, tasks: Sequence[str]) -> Group:
-        """Return the group over some of its tasks, with their weights, without its native value. Refuse odd weights.
+        """Return the group over some of its tasks, without native value (all tasks: as it is). Refuse odd weights.
 
         Raises:
             InputError: the weights are not one for each task.
@@ -492,7 +492,7 @@ class ReadOptions:
 
     @property
     def usage(self) -> tuple[str, ...]:
-        """Fields that a reader seeks in every answer besides the score."""
+        """Fields that a reader seeks in every answer besides the score, () if no measures are asked for."""
         return fields_to_read(self.measures, prices=bool(self.prices)) if self.measures else ()
 
     def question_field(self, where: object) -> UserSpec | None:

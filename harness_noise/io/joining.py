@@ -260,6 +260,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         meant = {name for name in have if any(is_meant(name, other) for other in wanted)}
         kept = [row for row in kept if names.get(id(row)) in {*meant, None}]
     chosen, tasks = {id(row) for row in kept}, {_filtered_name(row, "tasks") for row in kept}
+    averaged = [row for row in kept if isinstance(row, Group)]
 
     def those(rows: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(row for row in rows if id(row) in chosen)
@@ -274,6 +275,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         skipped=those(run.skipped),
         notes=notes,
         stops=tuple(record for record in run.stops if record["task"] in tasks),
+        drawn=tuple(record for record in run.drawn if record["task"] in tasks.union(*(x.tasks for x in averaged))),
     )
 
 

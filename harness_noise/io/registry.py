@@ -225,7 +225,7 @@ def _of_each_file(options: ReadOptions) -> ReadOptions:
 
 
 def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[Run]:
-    """Join runs by model, and reduce them to the tasks, metrics and groups that the options ask for.
+    """Return runs joined by model (unless `apart`) and reduced to what the options ask for. Refuse if none has it.
 
     The runs of each model are joined, and cut to the groups and tasks that were asked for. A run that has none of them
     is left out with a note, if another has some.
@@ -328,7 +328,7 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
 
 
 def places(adapter: Adapter, path: Path) -> list[Path]:
-    """Return the paths an adapter reads one by one: `path` if it recognises that, else runs in its subfolders."""
+    """Return the paths that an adapter reads one by one: `path` if it recognises it, else runs below, else `path`."""
     return [path] if adapter.sniff(path) else _runs_below(adapter, path) or [path]
 
 

@@ -94,7 +94,7 @@ def _row(row: Estimate | Difference, label: str, said: str = "") -> Row:
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
-    """Draw the intervals of rows as forest plots, one picture for each metric."""
+    """Draw the intervals of rows as forest plots, one picture for each metric, of its first `ROWS` rows."""
     out = []
     estimated = [row for row in rows if fmt.value_of(row) is not None]
     several = len({row.task for row in rows}) > 1

@@ -363,14 +363,13 @@ def of_published(row: Difference) -> str:
 
 
 def names_of(row: Difference | Flip) -> tuple[str, str]:
-    """Return the names of A and B: their models, told apart by path if both are equal, else "A" and "B".
+    """Return the names of A and B: models, with paths if they are equal, else "A" and "B". A model B may be "model B".
 
     A model that is called like the other side is "model B": "B is better" beside a row "B" would be read the wrong way.
     """
-    if row.model_a == "B" or row.model_b == "A":
-        return f"model {row.model_a}", f"model {row.model_b}"
     if row.model_a != row.model_b:
-        return row.model_a, row.model_b
+        mixed_up = row.model_a == "B" or row.model_b == "A"
+        return (f"model {row.model_a}", f"model {row.model_b}") if mixed_up else (row.model_a, row.model_b)
     if row.run_a == row.run_b:
         return "A", "B"
     a, b = telling_parts([row.run_a, row.run_b])

@@ -45,7 +45,7 @@ def fragment(table: summary.Result) -> str:
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
-    """Return the result with names of tasks and models cut to 60 characters, for a page.
+    """Return the result with names (task, metric, scorer, model, cluster) cut to 60 characters, for a page.
 
     JSON and CSV keep the whole names.
     """

@@ -399,7 +399,7 @@ _LESS = {"$": ("cheaper", "dearer"), "tokens": ("shorter", "longer"), "s": ("fas
 
 
 def trade_offs(table: Comparison) -> list[str]:
-    """Return for each score a line on cost, tokens or time: "new is better, dearer (0.031 $ more …)"."""
+    """Return for each score beside measures a line on cost, tokens, time: "new is better, dearer (0.031 $ more …)"."""
     words = {A: "better", B: "worse", "not separable": "not shown to differ in score"}
     out = []
     measured = [row for row in table.comparisons if row.unit is not None and row.diff is not None]

@@ -270,7 +270,7 @@ def _lifted(section: Section) -> Section:
 
 
 def _folded(section: Section) -> Section:
-    """Return the table with the columns that name its rows merged into one, joined by " · "."""
+    """Return the table with the columns that name its rows merged into one, joined by " · ". One row: unchanged."""
     names = [i for i in _name_columns(section) if section.columns[i].label in _PLAIN]
     if len(names) < 2 or len(section.rows) == 1:
         return section

@@ -123,7 +123,7 @@ def _cell(value: object) -> object:
 
 
 def escape_spreadsheet_formula(value: object, *, lines: bool = False) -> object:
-    """Return text with a "'" in front if a spreadsheet would run it as a formula. Numbers are unchanged."""
+    """Return text with "'" in front if a spreadsheet would run it, control characters as "�". Else unchanged."""
     if not isinstance(value, str):
         return value
     text = "".join(c if c.isprintable() or (lines and c == "\n") else "�" for c in value)

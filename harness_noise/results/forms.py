@@ -37,7 +37,7 @@ _RENDERERS = {
 
 
 def rendered(form: str, result: object, *arguments: Any, **options: Any) -> Any:
-    """Convert a result to an output format (`text`, `html`, `json` and so on) by the function for its class."""
+    """Call the renderer of this form (`text`, `page`, `summary`, …) for a result's class, and return what it gives."""
     module, function = (renderers_of(result).get(form) or _RENDERERS[form]).split(":")
     return getattr(import_module(module), function)(result, *arguments, **options)
 

@@ -337,7 +337,7 @@ def without_run_means(values: FloatArray, strata: IntArray, component: RunCompon
 
 
 def shared_noise_p(values: FloatArray, design: Design, shown: BoolArray) -> FloatArray:
-    """Return (P,) p of the F test that whole repeats are higher or lower, on P subsets (`shown`) of questions.
+    """Return (P,) p of the F test that whole repeats shift, on P subsets of questions. 1 without residual, NaN for few.
 
     What `run_component` has as `p_value`, from sums: with e the run means less their mean, the variance that is left
     within a question when e is taken out adds up to Σ s²_i − n Σ e²/(K − 1). 1 where nothing is left, and NaN where too
@@ -389,7 +389,7 @@ def moving_together_p(values: FloatArray) -> FloatArray:
 
 
 def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
-    """Add the variance between runs to the variance of a mean or difference, and adjust its df [Searle, §4.5].
+    """Add the variance between runs to that of a mean or difference, and adjust df [Searle, §4.5]. Unchanged if ≤ 0.
 
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
     three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which

@@ -128,7 +128,7 @@ class Sides:
 def sides_of(
     only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[Moments], correlated: FloatArray
 ) -> Sides:
-    """Collect each pair's per-model columns: means and variances of A and B, most answers, unshared questions.
+    """Return `Sides` of P pairs: unshared questions, most answers, means, variances, correlations. Wins are NaN.
 
     The wins are not known.
     """
@@ -471,7 +471,7 @@ def paired(m: Moments, of: Leads, far: ExtendedSample | None, width: FloatArray 
 
 
 def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
-    """Return {name: (P,) column} of the noise: standard errors, variance parts, design effect."""
+    """Return {name: (P,) column}: standard errors (0 for a negative variance), variance parts, design effect."""
     with np.errstate(invalid="ignore", divide="ignore"):
         effect = m.variance / m.naive if clustered else np.where(np.isnan(m.variance + m.naive), np.nan, 1.0)
         highest = np.where(np.isnan(m.var_data), np.nan, m.data_upper)

@@ -74,7 +74,7 @@ class ResampledClusters:
 
 
 def blocks(values: FloatArray, design: Design) -> list[ResampledClusters]:
-    """Group a design's questions into cluster sums by block. A block's clusters are resampled together.
+    """Return `ResampledClusters` by block of tasks that share clusters. Those of one block are resampled together.
 
     Args:
         values: (n,) or (n, R) contrast values per question.
@@ -371,7 +371,7 @@ def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, ex
 
 
 def sign_flip_p(d: FloatArray, design: Design, resamples: int, rng: np.random.Generator) -> float:
-    """Return the two-sided p-value of a zero mean by random flips of the cluster sums' signs [Good].
+    """Return the two-sided p of a zero mean by flips of cluster sums' signs [Good]: all 2^m, or random `resamples`.
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
     0); else Monte Carlo with the observed pattern counted in, so that p is never 0.
@@ -463,7 +463,7 @@ SHUFFLES = 999
 
 
 def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans:
-    """Return the clusters' means, their standard errors, and a permutation p that all means are equal.
+    """Return clusters' means, standard errors and a permutation p that all are equal. NaN if none vary within.
 
     The statistic is Σ n_g d̄_g², the sum of squares between clusters. Under the null the questions are exchangeable, so
     they are shuffled over clusters of the same sizes, `SHUFFLES` times; p = (1 + #{at least as large})/(1 + SHUFFLES)

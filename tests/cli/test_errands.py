@@ -213,6 +213,15 @@ def test_a_model_called_like_the_other_side_is_no_letter(tmp_path: Path, capsys:
     assert out.startswith("A is worse than B")
 
 
+def test_two_runs_of_a_model_called_b_have_their_paths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("old", "new"):
+        (tmp_path / folder).mkdir()
+    a = scores(tmp_path / "new" / "B.csv", "question,score", "q{i},1")
+    b = scores(tmp_path / "old" / "B.csv", "question,score", "q{i},0")
+    out, _ = said(capsys, "compare", a, b)
+    assert out.startswith("B (new) is better than B (old) by 100.0 points")
+
+
 @pytest.mark.parametrize(
     ("header", "row", "answer", "target"),
     [

@@ -14,12 +14,12 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.analysis.sample import scores_of_rows
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Run, Scores
+from harness_noise.data.scores import Group, ReadOptions, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.extra.drawing import check_against, draw, drawing_chances, number_wanted
 from harness_noise.extra.references.estimating import expected_scores, full_differences, full_means
 from harness_noise.extra.stopping.growing import observe
-from harness_noise.io.joining import joined
+from harness_noise.io.joining import joined, select
 from harness_noise.report.summary import summarise
 from harness_noise.results.parts import Sequential
 from harness_noise.settings import Settings
@@ -299,6 +299,15 @@ def test_a_part_that_was_not_stopped_early_is_named_and_has_no_code() -> None:
     found = analyze_run(run, Settings())
     assert "stopped_early" not in found.estimates[0].diagnostics
     assert "t: 40 of 100 questions, drawn at random (seed 7)." in summarise(found).sentences
+
+
+def test_a_task_that_is_left_out_says_nothing_of_its_drawing() -> None:
+    run = with_record(run_of(np.arange(40)), [], [DRAWN | {"task": task, "stopped_early": False} for task in "tu"])
+    run = replace(run, scores=(*run.scores, replace(run.scores[0], task="u")))
+    assert [row.task for row in hn.analyze(run, tasks=["u"]).drawn] == ["u"]
+    group = Group("g", run.scores[0].metric, run.scores[0].scorer, ("t",))
+    grouped = select(replace(run, groups=(group,)), ReadOptions(tasks=("g",)))
+    assert [record["task"] for record in grouped.drawn] == ["t"]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ class Side:
 
 
 def _answered(part: CorpusScores) -> BoolArray:
-    """Return (n,) True for questions with an answer. Refuse questions clustered in two crossed ways.
+    """Return (n,) True for questions with an answer. Refuse crossed clusters, and records beside stats or neither.
 
     Raises:
         InputError: they are clustered in two crossed ways.

@@ -91,7 +91,7 @@ def tasks_touched(codes: IntArray, units: int, tasks: NamesLike | None) -> IntAr
 def drawing_chances(
     size: str | float, expected: FloatArray, clusters: NamesLike | None = None, tasks: NamesLike | None = None
 ) -> FloatArray | None:
-    """Return (n,) drawing probabilities, higher for questions with an expected score near ½. None: all equal.
+    """Return (n,) drawing probabilities, higher for expected scores near ½. None: all would be equal, or too few units.
 
     They are equal within a cluster, by its mean, and every task has its share of the part. None, which is the same
     probability for all, where no score is more uncertain than another, as with a single answer of a single reference,

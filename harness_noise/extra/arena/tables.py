@@ -20,7 +20,7 @@ Format = Literal["csv", "json", "parquet"]
 
 
 def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> list[Path]:
-    """Write all tables of an arena, unrounded, one file each.
+    """Write all tables of an arena, unrounded, one file each. Return the paths.
 
     Parameters
     ----------

@@ -86,10 +86,7 @@ class Side:
         return out
 
     def left_out(self) -> FloatArray | None:
-        """Return (G,) the metric without one cluster at a time, averaged over repeats. None: too many calls.
-
-        None where that takes too many calls.
-        """
+        """Return (G,) the metric without one cluster at a time, averaged over repeats. None: too many calls."""
         if self.stats is not None:
             return np.asarray(self._of_sums(self.sums.sum(axis=0) - self.sums).mean(axis=-1))
         return None if self.G > _LEFT_OUT else np.asarray(self.with_counts(1 - np.eye(self.G)).mean(axis=1))
@@ -152,7 +149,7 @@ def _answered(part: CorpusScores) -> BoolArray:
 
 
 def _side(part: CorpusScores, rows: IntArray, clusters: Sequence[str] | None) -> Side:
-    """Return one run's answers to the questions in these rows, with its clusters numbered."""
+    """Return one run's answers to these question rows, with its clusters numbered. Each question alone if None."""
     codes, G = (np.arange(len(rows)), len(rows)) if clusters is None else cluster_codes(clusters)
     if part.stats is not None:
         return Side(part, part.stats[rows], (), part.stats.shape[1], codes, G)

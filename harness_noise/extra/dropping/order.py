@@ -31,7 +31,7 @@ def asked(entry: MeasuredRun) -> int:
 
 
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
-    """Return the most questions to be asked: given, as at earlier looks, said by runs, or all. Refuse a changed `n`.
+    """Return the most questions to be asked: given, as at earlier looks, said by runs, or all. Refuse other or low `n`.
 
     The user gives it, or looks before, or the runs' records, else it is all there are.
 
@@ -119,7 +119,7 @@ def _has(entry: MeasuredRun) -> bool:
 
 
 def _seed(entry: MeasuredRun) -> int | None:
-    """Return the recorded seed of a run's question order, None without one. Refuse runs that stopped early.
+    """Return the recorded seed of a run's question order, None without. Refuse an early stop, and unequal chances.
 
     Raises:
         InputError: a run that stopped by itself, or whose questions had different chances.

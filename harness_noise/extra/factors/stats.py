@@ -128,7 +128,7 @@ def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, F
 def _with_limits(
     variances: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
 ) -> list[Component]:
-    """Return the variance components with confidence limits [Tukey; Williams].
+    """Return the variance components with confidence limits, where these can be computed [Tukey; Williams].
 
     The mean square of a grouping, with the coarser groupings that contain it taken out, expects
     c σ² + r, r what the other components bring: (df MS/χ²)(1 − r F/MS)/c with the quantiles of χ²_df and

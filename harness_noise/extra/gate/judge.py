@@ -65,7 +65,7 @@ LOST = "not_after_adjustment"
 
 
 class _OfAsking(str):
-    """A reason not to judge a row that lies in which questions were asked, which looks allow for."""
+    """A reason not to judge a row: the runs were asked other questions, which looks allow for."""
 
     __slots__ = ()
 

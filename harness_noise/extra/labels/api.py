@@ -32,7 +32,7 @@ def label_sample(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> LabelSample:
-    """Draw the answers that people label, so that `labels` can correct the judge's scores.
+    """Draw answers for people to label, so that `labels` can correct a judge's scores. Write them to `output`, if any.
 
     Whole clusters are drawn, each task in proportion, and of each question one answer of each run. The file that is
     written records the seed and the probabilities, and can be filled in with a spreadsheet.

@@ -254,7 +254,7 @@ def plan_of(
 
 
 def _noise_from_numbers(goal: Asked) -> Noise:
-    """Return the noise that is given in numbers, or that follows from an accuracy."""
+    """Return the noise that is given in numbers, or that follows from an accuracy, times the design effect."""
     if goal.accuracy is not None:
         noise = Noise(rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
     else:

@@ -110,7 +110,7 @@ def observe(
 
 
 def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
-    """Return the look with A's mean predicted for all of B's questions by regression, or as it is if there is none.
+    """Return the look with A's mean predicted for all of B's questions by regression, else unchanged or no estimate.
 
     `residual` is that of a regression of single answers, as `information` reads it: what averaging over A's answers
     has taken away already, no regression takes away again.

@@ -417,3 +417,14 @@ def test_a_plan_of_labels_shows_labels_and_not_a_design(capsys: pytest.CaptureFi
     assert "labels of all 500 judged questions are not enough" in out
     assert "with the judge's scores 500 are not enough" in out
     assert "smallest detectable difference" in said(capsys, *plan, "1000", "--details")[0]
+
+
+def test_an_unknown_measure_of_the_frontier_is_named_by_its_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [scores(tmp_path / f"{name}.csv", "question,score", "q{i},{x}", seed=i) for i, name in enumerate("ab")]
+    _, err = said(capsys, "arena", *runs, "--frontier", "cost", code=2)
+    assert "--frontier cost is not in this run" in err
+    assert "--measure" not in err
+    _, err = said(capsys, "arena", *runs, "--measure", "cost", code=2)
+    assert "--measure cost is not in this run" in err

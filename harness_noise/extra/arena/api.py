@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...api.keywords import Choices, Request
 from ...data.measures import HIGHER, SCORE
 from ...data.scores import Run
-from ...errors import InputError, check_count, check_kind
+from ...errors import InputError, NotThereError, check_count, check_kind
 from ...io import registry
 from ...io.paths import is_path
 from ...io.sources import Source, Sources, is_unnamed, listed, names, numbered, runs_of
@@ -104,7 +104,7 @@ def arena(
     request.check_measures()
     check_count("top", top)
     _check_jobs(jobs)
-    read_runs = request.prepared(request.joined(_read_many(sources, request, jobs, over)))
+    read_runs = request.prepared(request.joined(_read_many(sources, request, jobs, over, frontier)))
     result = compute(read_runs, request.settings, baseline=against, top=top, by=by, over=over)
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
@@ -123,7 +123,16 @@ def _check_jobs(jobs: int | str) -> None:
         )
 
 
-def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None) -> list[Run]:
+def _without_measure(error: InputError, frontier: str | None) -> InputError:
+    """Return an error for a run without the measure of `frontier` in terms of it. Any other error as it is."""
+    if not isinstance(error, NotThereError) or error.option != "measures" or frontier not in error.unknown:
+        return error
+    return NotThereError(error.runs, "frontier", [str(frontier)], error.have, error.where, error.left_out)
+
+
+def _read_many(
+    sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None, frontier: str | None = None
+) -> list[Run]:
     """Return the runs of all sources in order, files read in parallel. Report unusable files, or refuse them if strict.
 
     The files by all workers at once, without those that cannot be used.
@@ -151,6 +160,7 @@ def _read_many(sources: Sequence[Source], request: Request, jobs: int | str, ove
                 out += found
             continue
         read_runs, errors = registry.read_what_can_be(places, along, read_units)
+        errors = [_without_measure(error, frontier) for error in errors]
         if errors and options.strict:
             raise errors[0]
         for error in errors:

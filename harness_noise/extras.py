@@ -123,6 +123,11 @@ class Extra:
     """Model of lm-eval (`--model NAME`) → the module, by its whole name, whose `prepare(arguments)` makes it known."""
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
+    prepares: Mapping[str, str] = field(default_factory=dict)
+    """Field or property of `Settings` → the module that changes runs by it, before anything is computed.
+
+    Its function is `prepare(run, settings)`. Its `fields(settings)` are the fields of the questions that it needs.
+    """
     whole: str = ""
     """The module that makes the rows of metrics over all questions at once, which are no means.
 
@@ -190,6 +195,22 @@ def module_if_any(keyword: str) -> Any:
         if keyword in extra.keywords:
             return import_module(f"{package}.{extra.keywords[keyword].module}")
     return None
+
+
+def preparing(name: str, what: str) -> Any:
+    """Return the extra's module that changes runs by a field of `Settings`. Raise an error if it is not installed.
+
+    Args:
+        name: of the field or property.
+        what: the option, as its user knows it.
+
+    Raises:
+        InputError: no extra does.
+    """
+    for package, extra in found().items():
+        if name in extra.prepares:
+            return import_module(f"{package}.{extra.prepares[name]}")
+    raise InputError(not_installed(what))
 
 
 def whole() -> Any:

@@ -13,7 +13,7 @@ from ..data.measures import SCORE, parse_measures
 from ..data.only import Condition
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError, check_kind, is_now
-from ..extras import module_if_any, module_of
+from ..extras import module_if_any, module_of, preparing
 from ..io.first_answers import first_answers
 from ..io.paths import PathInput, is_path
 from ..io.registry import those_with
@@ -244,14 +244,8 @@ class Request:
         Only what was asked for is done.
         """
         runs = runs if self.correction is None else self.correction.of(runs)
-        if (chance := self.settings.chance) is not None:
-            from ..analysis.chance import without_chance
-
-            runs = [without_chance(run, chance, self.settings) for run in runs]
-        if self.settings.strata is not None:
-            from ..analysis.strata import with_strata
-
-            runs = [with_strata(run, *self.settings.strata) for run in runs]
+        for extra in _preparing(self.settings):
+            runs = [extra.prepare(run, self.settings) for run in runs]
         return runs
 
     def check_measures(self, **keywords: Any) -> None:
@@ -380,12 +374,13 @@ def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
 def _fields_of(chosen: Settings) -> list[str]:
     """Return the names of the question fields that must be read for these settings: filters, strata, chance."""
     fields = [Condition.parse(text).field for text in chosen.only]
-    fields += [] if chosen.strata is None else [chosen.strata[0]]
-    if chosen.chance == "auto":
-        from ..analysis.chance import CHOICES
+    return fields + [field for extra in reversed(_preparing(chosen)) for field in extra.fields(chosen)]
 
-        fields.append(CHOICES)
-    return fields
+
+def _preparing(chosen: Settings) -> list[Any]:
+    """Return the extras' modules that change runs as these settings ask. Raise an error if one is not installed."""
+    asked = {"chance": "`chance`", "strata": "`weights` by a property of the questions"}
+    return [preparing(name, what) for name, what in asked.items() if getattr(chosen, name) is not None]
 
 
 _CORRECTING = ("labels", "labels_scorer", "label_range", "labels_at_random")

@@ -25,11 +25,3 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path, keyword: str, content
     scores = hn.as_scores([[1.0], [0.0], [1.0]], task="alpha")
     with pytest.raises(hn.InputError, match=said):
         hn.analyze(hn.Run("a", "a", "x", scores=(scores,)), **{keyword: str(path)})
-
-
-def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "given.csv"
-    path.write_bytes(b"\xef\xbb\xbftask,chance\r\nalpha,0.25\r\n")
-    scores = hn.as_scores([[1.0], [0.0], [1.0], [1.0]], task="alpha", bounds=(0.0, 1.0))
-    row = hn.analyze(hn.Run("a", "a", "x", scores=(scores,)), chance=str(path)).estimates[0]
-    assert row.mean == pytest.approx((0.75 - 0.25) / 0.75)

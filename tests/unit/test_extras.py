@@ -87,6 +87,8 @@ ASKED = {
     "plan": ["plan", "--n", "100", "--accuracy", "0.7"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
+    "--chance": ["analyze", "a.csv", "--chance", "0.25"],
+    "--weights by a property of the questions": ["analyze", "a.csv", "--weights", "mix.csv"],
     "--complete": ["compare", "a.csv", "b.csv", "--complete", "a.csv"],
     "--looks": ["compare", "a.csv", "a.csv", "--looks", "5"],
     "the reader of every-eval-ever, harbor, helm, lighteval, swe-bench": ["analyze", "m.run.json"],
@@ -136,6 +138,7 @@ def test_an_extra_that_needs_another_is_not_there_without_it(tmp_path):
 def test_what_is_not_installed_says_so(tmp_path):
     how = copied(tmp_path)
     write_tables(tmp_path)
+    (tmp_path / "mix.csv").write_text("field,value,weight\nx,0,1\nx,1,2\n")
     (tmp_path / "m.run.json").write_text('{"total_instances": 1, "resolved_ids": ["a__b-1"]}')  # of SWE-bench
     for name, words in ASKED.items():
         done = subprocess.run([sys.executable, "-m", "harness_noise", *words], **how)

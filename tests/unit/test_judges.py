@@ -7,7 +7,6 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.judges import judge_notes, with_judge
-from harness_noise.analysis.known import WithFields
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import Fields
 from harness_noise.data.matching import pair_runs
@@ -16,6 +15,7 @@ from harness_noise.data.scores import Gradings, Run, Scores, all_alike
 from harness_noise.errors import FaultyScoresError
 from harness_noise.extra.arena.pairs import grid
 from harness_noise.extra.arena.scoring import MeasuredRun
+from harness_noise.extra.known import WithFields
 from harness_noise.settings import Settings
 from harness_noise.stats.judges import judge_noise
 from support.notes import noted

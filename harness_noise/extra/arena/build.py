@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from ...analysis.known import WithFields
 from ...analysis.mean import analyze_run
 from ...analysis.overall import Measure, by_tops, no_row_note, overall_group, unknown_weights
 from ...analysis.ranges import zeros_below
@@ -34,6 +33,7 @@ from ...results.rows import PEOPLE
 from ...settings import Settings
 from ...stats import decision, power
 from ...stats.pairs import Table
+from ..known import WithFields
 from . import benchmark
 from .checkpoints import with_checkpoints
 from .pairs import Grid, grid, pairs_of, square

@@ -12,7 +12,6 @@ import numpy as np
 from scipy import special
 
 from ...analysis.comparison import matched_scores
-from ...analysis.known import Runs, WithFields, check_known, level_text, numbers_or_none, with_fields
 from ...analysis.sample import Sample
 from ...analysis.scoring import differently_note, scored_differently, scoring_of
 from ...arrays import BoolArray, FloatArray
@@ -28,6 +27,7 @@ from ...stats import decision
 from ...stats.contrast import Design, QuestionStats, repeat_codes
 from ...stats.intervals import effective_flips, t_limits
 from ...stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
+from ..known import Runs, WithFields, check_known, level_text, numbers_or_none, with_fields
 from .results import INTERCEPT, Coefficient, Fit, Regression
 from .stats import LinearFit, dependent_columns, regress, repeat_weights
 

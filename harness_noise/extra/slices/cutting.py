@@ -11,16 +11,6 @@ import numpy as np
 
 from ...analysis.comparison import matched_scores
 from ...analysis.difference import Compared, run_difference
-from ...analysis.known import (
-    Runs,
-    WithFields,
-    check_known,
-    field_names,
-    level_text,
-    numbers_or_none,
-    stack_tasks,
-    with_fields,
-)
 from ...analysis.mean import estimate_of
 from ...analysis.ranges import score_range
 from ...analysis.rows import RowDecision, decide_rows
@@ -38,6 +28,16 @@ from ...results.rows import SCORED_DIFFERENTLY, DifferenceSlice, Estimate, Estim
 from ...settings import Adjust, Settings
 from ...stats import decision
 from ...stats.tolerances import FEW_DF, short_of
+from ..known import (
+    Runs,
+    WithFields,
+    check_known,
+    field_names,
+    level_text,
+    numbers_or_none,
+    stack_tasks,
+    with_fields,
+)
 from . import stats as by_slice
 
 Table = TypeVar("Table", bound=Document)

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness_noise.analysis.chance import without_chance
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.extra.arena.build import arena
+from harness_noise.extra.chance.correcting import without_chance
 from harness_noise.settings import Settings, consumers
 from harness_noise.stats import pairs as engine
 from harness_noise.stats.ranks import answers_above

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.notes import Note, merge_notes
-from ..data.scores import Group, Run, Scores
-from ..errors import InputError, some_of
-from .known import level_text
-from .overall import Top
-from .sample import is_scored, scores_of_rows
+from ...analysis.overall import Top
+from ...analysis.sample import is_scored, scores_of_rows
+from ...data.notes import Note, merge_notes
+from ...data.scores import Group, Run, Scores
+from ...errors import InputError, some_of
+from ..known import level_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..analysis.sample import Sample, align, is_scored, sample, scored_pairs, scores_of_rows, stack_rows
 from ..arrays import FloatArray, IntArray
 from ..data.clusters import Fields, Value, numeral
 from ..data.native_values import are_zero_one
@@ -16,7 +17,6 @@ from ..data.questions import Questions, TextsBelow
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.contrast import Contrast, Design, contrast
-from .sample import Sample, align, is_scored, sample, scored_pairs, scores_of_rows, stack_rows
 
 Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
 

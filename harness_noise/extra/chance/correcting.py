@@ -13,13 +13,13 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..data.native_values import mean_of_questions
-from ..data.notes import Note, merge_notes
-from ..data.scores import Run, Scores
-from ..errors import InputError, some_of
-from ..settings import Chance, Settings
-from .ranges import Ends, score_range
+from ...analysis.ranges import Ends, score_range
+from ...arrays import FloatArray
+from ...data.native_values import mean_of_questions
+from ...data.notes import Note, merge_notes
+from ...data.scores import Run, Scores
+from ...errors import InputError, some_of
+from ...settings import Chance, Settings
 
 CORRECTED, VARIES = "chance_corrected", "chance_varies"
 CHOICES = (

@@ -107,3 +107,11 @@ def test_groups_average_the_corrected_scores():
     x, g = hn.analyze(one, chance=0.25).estimates
     assert (x.mean, g.mean) == (pytest.approx(2 / 3), pytest.approx((2 / 3 + 0) / 2))
     assert "mean_mismatch" not in g.diagnostics
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "given.csv"
+    path.write_bytes(b"\xef\xbb\xbftask,chance\r\nalpha,0.25\r\n")
+    scores = hn.as_scores([[1.0], [0.0], [1.0], [1.0]], task="alpha", bounds=(0.0, 1.0))
+    row = hn.analyze(hn.Run("a", "a", "x", scores=(scores,)), chance=str(path)).estimates[0]
+    assert row.mean == pytest.approx((0.75 - 0.25) / 0.75)

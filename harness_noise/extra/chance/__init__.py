@@ -1,0 +1,5 @@
+"""Scores corrected for guessing: the keyword `chance`."""
+
+from ...extras import Extra
+
+EXTRA = Extra(prepares={"chance": "preparing"})

@@ -188,7 +188,7 @@ def _join_scores(runs: Sequence[Sequence[Scores]], first: Run, notes: list[Note]
 
 
 def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Scores:
-    """Join one task's scores of several runs: questions are united, repeats are columns side by side."""
+    """Join a task's scores of several runs: questions united, repeats side by side. Add `notes`. Refuse none shared."""
     first = parts[0]
     on, rows = _on_all_questions(parts, run, notes)
     n = len(on["questions"])

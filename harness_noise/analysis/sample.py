@@ -204,7 +204,7 @@ RATIO_UNDEFINED = "ratio_undefined"
 
 
 def linearised(data: Sample) -> Sample:
-    """Return a ratio's sample with values R + (x − R·y)/ȳ, whose mean is the ratio [Cochran1977]. Others unchanged.
+    """Return a ratio's sample with values R + (x − R·y)/ȳ [Cochran1977], or marked undefined. Others unchanged.
 
     Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
     is returned as it is.
@@ -303,7 +303,7 @@ class Aligned:
 
 
 def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
-    """Return samples of A and B on questions both scored, in one order, with A's clusters, counts of others, notes."""
+    """Return samples of A and B on questions both scored, in one order, with A's clusters (else B's), counts, notes."""
     kept_a, kept_b, notes = [], [], []
     only_a = only_b = 0
     prompts = False
@@ -496,7 +496,7 @@ def each_alone(whole: Estimated, runs: Sequence[Sample], settings: Settings) -> 
 
 
 def _within_runs(run: Sample, component: RunComponent | None, design: Design) -> QuestionStats:
-    """Return per-question statistics after each run's mean is subtracted. Refuse if runs cannot be compared.
+    """Return a run's question statistics without the effects of its repeats. Refuse if their variance is not known.
 
     Raises:
         InputError: the variance between runs is not known.

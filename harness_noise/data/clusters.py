@@ -288,7 +288,7 @@ class OuterFields:
         fields: Iterable[str],
         column: Callable[[str], Sequence[Any]],
     ) -> None:
-        """Add many questions with their clusters and field values, to find fields that group clusters."""
+        """Add questions with their clusters and field values, and drop the fields that have two values in a cluster."""
         if self._values is None:
             self._values = {field: {} for field in fields}
         if not self._values:

@@ -256,7 +256,7 @@ def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: in
 
 
 def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
-    """Reorder two models' repeats so that column j is one run in both. Return both, a note. Refuse if unclear.
+    """Match two models' repeats by a factor's level, else position. Return both with those, a note. Refuse if unclear.
 
     Runs are matched by the level of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.

@@ -92,7 +92,7 @@ def price_of(model: str, prices: Sequence[str]) -> Price | None:
 
 
 def measured(run: Run, options: ReadOptions) -> Run:
-    """Return the run with rows of `options.measures` for its scores. Unchanged without. Refuse measures it lacks.
+    """Return the run with rows of `options.measures`. Groups and corpus go unless score is one. Refuse what it lacks.
 
     Raises:
         NotThereError: its answers have nothing of a measure; lists what they have.

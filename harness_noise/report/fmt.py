@@ -221,7 +221,7 @@ def estimator_name(name: str) -> str:
 
 
 def if_missing(row: Estimate, joint: str = " … ") -> str:
-    """Return the mean's lowest and highest value given the missing answers, as text. "" if it hardly matters."""
+    """Return the mean if all missing answers were wrong, and if all were right, as text. "" if it hardly matters."""
     ends = (row.mean_if_missing_wrong, row.mean_if_missing_right)
     return joint.join(mean_of(row, end) for end in ends) if "missing_matters" in row.diagnostics else ""
 

@@ -279,7 +279,7 @@ def _without_error(row: Estimate) -> str:
 
 
 def _claim(row: Estimate, *, agrees: bool) -> str:
-    """Return words on what the harness's own standard error assumes, "assumes 200 independent questions"."""
+    """Return words on the harness's own standard error: what it assumes, or that it agrees or is of its own value."""
     if row.repeats_max > 1 and not row.cluster:
         return "is that of its own value"
     if agrees and not row.cluster:

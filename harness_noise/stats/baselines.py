@@ -122,7 +122,7 @@ def with_new_run(m: Moments, spread: RunSpread, level: float) -> Moments:
 
 
 def _freedom(times: float, level: float, most: float) -> float:
-    """Return the degrees of freedom (at most `most`) at which t's two-sided critical value is `times`."""
+    """Return the degrees of freedom, from 0.1 to `most`, at which t's two-sided critical value is `times`."""
     from scipy.optimize import brentq
 
     def farther(log_df: float) -> float:

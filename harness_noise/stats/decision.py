@@ -272,7 +272,7 @@ def noise_codes(df: float, *, zero: bool = False, var_data: float = math.nan) ->
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
-    """Return (P,) p-values adjusted for multiple tests in each family, by Holm, Benjamini–Hochberg or not at all.
+    """Return (P,) p-values adjusted in each family by Holm, Benjamini–Hochberg or not at all. NaN stays and is no test.
 
     NaN stays NaN and is not counted as a test.
 

@@ -31,7 +31,7 @@ CHOICES = (
 
 
 def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
-    """Return the run with scores in [0, 1] corrected for guessing, and notes. Refuse if none or no chance is found.
+    """Return the run with scores in [0, 1] corrected for guessing, and notes. Refuse none, or an unknown chance.
 
     Args:
         run: its questions have `CHOICES` among their fields for ``"auto"``.

@@ -141,7 +141,7 @@ class Extra:
     designs. Its SUBJECT is the estimand in a sentence.
     """
     tooltips: str = ""
-    """The module of its function `tooltip(label, row)`, which explains columns and cells of pages."""
+    """The module of its function `tooltip(heading, row)`, which explains columns and cells of pages."""
     listing: str = ""
     """The module of what `list` says beside formats: `heading` and `rows` of all, and `about` of one name or file."""
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -308,10 +308,10 @@ def writers(command: str) -> list[Writer]:
     return [writer for extra in found().values() for writer in extra.writers if command in writer.commands]
 
 
-def tooltip(label: str, row: Any = None) -> str:
+def tooltip(heading: str, row: Any = None) -> str:
     """Return an extra's explanation of a table column, or of a row's cell in it, "" if there is none."""
     for package, extra in found().items():
-        if extra.tooltips and (text := import_module(f"{package}.{extra.tooltips}").tooltip(label, row)):
+        if extra.tooltips and (text := import_module(f"{package}.{extra.tooltips}").tooltip(heading, row)):
             return str(text)
     return ""
 

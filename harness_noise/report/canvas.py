@@ -87,20 +87,20 @@ class Picture:
 def svg(picture: Picture, theme: Theme = "file") -> str:
     """Return a picture as one `<svg>` element, with colours for a page's style sheet, a file or a notebook."""
     size = f'viewBox="0 0 {WIDTH} {number(picture.height)}"'
-    label = f'role="img" aria-label="{escaped(f"{picture.title}. {picture.alt}")}"'
+    said = f'role="img" aria-label="{escaped(f"{picture.title}. {picture.alt}")}"'
     font = f'font-family="system-ui, sans-serif" font-size="{SIZE}"'
     body = picture.body
     check_computed("theme", theme, "page", "file", "notebook")
     if theme == "page":
         # several figures share a page, so each has its own ids
         body = re.sub(r'(\bid="|href="#)', rf"\g<1>{picture.name}-", _coloured(body, _THEME))
-        return f'<svg {size} {label} data-figure="{picture.name}">{body}</svg>'
+        return f'<svg {size} {said} data-figure="{picture.name}">{body}</svg>'
     if theme == "notebook":
         style = f'style="max-width: {WIDTH}px; display: block"'
-        return f"<svg {size} {label} {font} {style}>{_coloured(body, _NOTEBOOK)}</svg>"
+        return f"<svg {size} {said} {font} {style}>{_coloured(body, _NOTEBOOK)}</svg>"
     words = f"<title>{escaped(picture.title)}</title><desc>{escaped(picture.alt)}</desc>"
     return (
-        f'<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" {size} {label} {font} '
+        f'<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" {size} {said} {font} '
         f'width="{WIDTH}" height="{number(picture.height)}">{words}{body}</svg>\n'
     )
 
@@ -148,7 +148,7 @@ class Axis:
 
     low: float
     high: float
-    label: str = ""
+    caption: str = ""
     log: bool = False
     ticked: bool = True
     whole: bool = False
@@ -161,12 +161,12 @@ class Axis:
     """Values that exist: no tick is outside of them."""
 
     @classmethod
-    def around(cls, values: Iterable[float], label: str = "", **more: Any) -> Axis:
+    def around(cls, values: Iterable[float], caption: str = "", **more: Any) -> Axis:
         """Return an axis that spans the finite values with 5% room at both ends."""
         finite = [value for value in values if math.isfinite(value)]
         low, high = min(finite, default=0.0), max(finite, default=1.0)
         room = 0.05 * (high - low) if high > low else 0.5 * abs(high) or 0.5
-        return cls(low - room, high + room, label, **more)
+        return cls(low - room, high + room, caption, **more)
 
     def share(self, values: Any) -> FloatArray:
         """Return where values lie along the axis, 0 at its low end and 1 at its high end."""
@@ -222,7 +222,7 @@ class Drawing:
 
     def __post_init__(self) -> None:
         numbers = [text for _, text in self.y.texts(5)] if self.y.ticked else []
-        self.left = max(self.left, 24 + 7 * max(map(len, numbers), default=0))  # next to the label of the axis
+        self.left = max(self.left, 24 + 7 * max(map(len, numbers), default=0))  # next to the caption of the axis
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -238,7 +238,7 @@ class Drawing:
         return top + height * (1 - self.y.share(values))
 
     def points(
-        self, x: Any, y: Any, series: int, label: str, titles: Sequence[str] = (), models: Sequence[str] = ()
+        self, x: Any, y: Any, series: int, caption: str, titles: Sequence[str] = (), models: Sequence[str] = ()
     ) -> None:
         """Draw markers of one series at (x, y), each with a tooltip and the names of its models."""
         shape = series % len(COLOURS)
@@ -246,8 +246,8 @@ class Drawing:
         at = zip(self.px(x).tolist(), self.py(y).tolist(), titles, models or [""] * len(titles), strict=True)
         marks = (element("use", title=title, href=f"#s{shape}", x=px, y=py, data_m=m) for px, py, title, m in at)
         self.parts.append(element("g", *marks, fill=COLOURS[shape], fill_opacity=".75"))
-        if label:
-            self.legend.append((element("path", d=_SHAPES[shape], fill=COLOURS[shape]), label))
+        if caption:
+            self.legend.append((element("path", d=_SHAPES[shape], fill=COLOURS[shape]), caption))
 
     def cloud(self, x: Any, y: Any) -> None:
         """Draw many points as one blue image, more opaque where more points lie."""
@@ -266,7 +266,7 @@ class Drawing:
         self.parts.append(element("image", **place, preserveAspectRatio="none", style=style))
 
     def line(
-        self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, label: str = "", **about: str
+        self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, caption: str = "", **about: str
     ) -> None:
         """Draw a line through the finite points (x, y). `about` sets its tooltip and its models."""
         path = self._path(x, y)
@@ -274,13 +274,13 @@ class Drawing:
             return
         style = {"fill": "none", "stroke": colour, "stroke_width": f"{width:g}", "stroke_dasharray": dash}
         self.parts.append(element("path", d=path, **style, **about))
-        if label:
-            self.legend.append((element("path", d="M-9 0H9", **style), label))
+        if caption:
+            self.legend.append((element("path", d="M-9 0H9", **style), caption))
 
-    def curve(self, x: Any, y: Any, series: int, *, label: str = "", **about: str) -> None:
+    def curve(self, x: Any, y: Any, series: int, *, caption: str = "", **about: str) -> None:
         """Draw a line in the colour and dash pattern of series number `series`."""
         i = series % len(COLOURS)
-        self.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, label=label, **about)
+        self.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, caption=caption, **about)
 
     def _path(self, x: Any, y: Any) -> str:
         """Return SVG path data for a line through the finite points, "" if there are none."""
@@ -359,10 +359,10 @@ class Drawing:
             out.insert(0, element("path", d="".join(grid), stroke=LINE, stroke_width=".7"))
         turned = f"translate(11 {number(top + height / 2)}) rotate(-90)"
         named = {"text_anchor": "middle", "fill": INK}
-        if self.x.label:
-            out.append(element("text", escaped(self.x.label), x=left + width / 2, y=self.height - 6.0, **named))
-        if self.y.label:
-            out.append(element("text", escaped(self.y.label), transform=turned, **named))
+        if self.x.caption:
+            out.append(element("text", escaped(self.x.caption), x=left + width / 2, y=self.height - 6.0, **named))
+        if self.y.caption:
+            out.append(element("text", escaped(self.y.caption), transform=turned, **named))
         return "".join(out)
 
 
@@ -388,7 +388,7 @@ ROWS = 40
 class Row:
     """One interval with its name."""
 
-    label: str
+    name: str
     low: float | None
     value: float
     high: float | None
@@ -400,7 +400,7 @@ class Row:
     bold: bool = False
 
 
-def label_of(text: str, width: int = 23) -> str:
+def short_name(text: str, width: int = 23) -> str:
     """Shorten a name in its middle to about `width` letters, as names mostly differ at their ends."""
     whole = name(text, 200)
     cuts = (whole if len(whole) <= n else f"{whole[: n // 3]}…{whole[n // 3 + 1 - n :]}" for n in range(width, 3, -1))
@@ -414,17 +414,17 @@ def _length(text: str) -> float:
     return 7.3 * len(text) + 4.7 * wide - 2.7 * narrow + 1.1 * sum(map(str.isupper, text))
 
 
-def name_width(labels: Iterable[str]) -> float:
+def name_width(names: Iterable[str]) -> float:
     """Return the pixels to leave for these names to the left of a figure's axes."""
-    return min(168.0, 16 + max((_length(label_of(label)) for label in labels), default=7.3))
+    return min(168.0, 16 + max((_length(short_name(each)) for each in names), default=7.3))
 
 
-def axis_of(values: Iterable[float], label: str, scale: fmt.Scale, *, mean: bool) -> Axis:
-    """Return an axis that fits means or differences, labelled in % or points for 0/1 scores."""
+def axis_of(values: Iterable[float], caption: str, scale: fmt.Scale, *, mean: bool) -> Axis:
+    """Return an axis that fits means or differences, with its numbers in % or points for 0/1 scores."""
     more: dict[str, Any] = {"times": scale.times}
     if scale is fmt.PERCENT and mean:
         more["unit"] = scale.level
-    return Axis.around(values, label if mean or scale is not fmt.PERCENT else f"{label}, points", **more)
+    return Axis.around(values, caption if mean or scale is not fmt.PERCENT else f"{caption}, points", **more)
 
 
 def forest(
@@ -432,7 +432,7 @@ def forest(
     title: str,
     alt: str,
     rows: Sequence[Row],
-    label: str,
+    caption: str,
     *,
     sides: tuple[str, str] | None = None,
     margin: float | None = None,
@@ -447,9 +447,9 @@ def forest(
     if sides:  # 0 in sight, with room on both sides
         reach = 0.15 * max(map(abs, values)) or 0.5
         values += [-reach, reach]
-    left, top = name_width(row.label for row in rows), 24 if sides else 8
+    left, top = name_width(row.name for row in rows), 24 if sides else 8
     down = Axis(len(rows) - 0.5, -0.5, ticked=False)
-    across = axis_of(values, label, scale or fmt.Scale(), mean=not sides)
+    across = axis_of(values, caption, scale or fmt.Scale(), mean=not sides)
     drawing = Drawing(across, down, height=44 + top + 19 * len(rows), left=left, top=top)
     if sides:
         drawing.zero(margin)
@@ -458,6 +458,6 @@ def forest(
     for y, row in enumerate(rows):
         low, high = (row.value if end is None else end for end in (row.low, row.high))
         style = {"text_anchor": "end", "fill": INK, "font_weight": "600" if row.bold else "", "data_m": row.models}
-        drawing.text(left - 8, float(drawing.py(y)) + 4, label_of(row.label), **style, title=row.title)
+        drawing.text(left - 8, float(drawing.py(y)) + 4, short_name(row.name), **style, title=row.title)
         drawing.interval((low, row.value, high), y, row.colour, hollow=row.hollow, title=row.title, data_m=row.models)
     return drawing.done(what, title, alt)

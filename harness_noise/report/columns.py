@@ -23,7 +23,7 @@ Words: TypeAlias = Callable[[str], str]
 class Column:
     """A column of a table, and what it shows of each row."""
 
-    label: str
+    heading: str
     cell: str | Callable[[Any], str] = field(default="", compare=False, repr=False)
     """The content of a row's cell: fields as the JSON has them (see `fields_text`), or a function of the row."""
     hint: str = ""
@@ -65,7 +65,7 @@ class Section:
     more: str = ""
     """A terminal's line below the table about rows that it leaves out."""
     tones: Mapping[tuple[int, str], str] = field(default_factory=dict)
-    """(Row, label of the column) → tone of the cell, where it has one."""
+    """(Row, heading of the column) → tone of the cell, where it has one."""
     stacked: bool = False
     """A single row that a terminal shows one figure below the other."""
     units: str = ""
@@ -128,7 +128,7 @@ class Summary:
     more: str = ""
     """The place where more can be seen, instead of a terminal's own line."""
     listings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
-    """Headings, each with labels and texts that do not fit a table. They are shown below the tables."""
+    """Headings, each with (name, text) pairs that do not fit a table. They are shown below the tables."""
 
     def worded(self, words: Words) -> Summary:
         """Return the summary with `words` applied to its sentences and advice, for example to name flags."""
@@ -155,8 +155,8 @@ def section(
     lines = tuple(tuple(column.text_of(row) for column in columns) for row in rows)
     filled = [any(line[i] not in ("", fmt.MISSING) for line in lines) for i in range(len(columns))]
     kept = [i for i, column in enumerate(columns) if filled[i] or not column.optional]
-    toned = ((i, column.label, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
-    tones = {(i, label): tone for i, label, tone in toned if tone}
+    toned = ((i, column.heading, column.tone(row)) for i, row in enumerate(rows) for column in columns if column.tone)
+    tones = {(i, heading): tone for i, heading, tone in toned if tone}
     return Section(title, tuple(columns), lines, detail, more, tones, units=fmt.units_of(rows), of=rows).keeping(kept)
 
 
@@ -195,12 +195,12 @@ class Marks:
 
         Clusters are named only if a row with the letter has them.
         """
-        labelled = "judge_corrected" in self._clustered
+        corrected = "judge_corrected" in self._clustered
         out = []
         for i, (code, kinds) in enumerate(self._clustered.items()):
             clustered = next(iter(kinds)) if len(kinds) == 1 else None
             graded = self._right_or_wrong.get(code) == {False}
-            text = explained(code, clustered, labelled=labelled, graded=graded)
+            text = explained(code, clustered, corrected=corrected, graded=graded)
             out.append(Explanation(_letter(i), code, text, meaning_of(code, clustered, graded=graded)))
         return tuple(out)
 
@@ -293,7 +293,7 @@ _LABELS = {
         1,
         optional=True,
     ),
-    "labels": Column("labels", "judge.n_labelled", "questions with a label", 1, optional=True),
+    "labelled": Column("labels", "judge.n_labelled", "questions with a label", 1, optional=True),
     "gain": Column(
         "gain", "judge.gain", "variance of the labels alone over that of the corrected estimate", 2, optional=True
     ),
@@ -395,10 +395,10 @@ DIFFERENCES: dict[str, Column] = {
 
 
 def _chosen(columns: Mapping[str, Column], keys: str, level: str = "95%") -> list[Column]:
-    """Return the columns with these keys, "95%" in their labels replaced by `level`."""
+    """Return the columns with these keys, "95%" in their headings replaced by `level`."""
 
     def at_level(column: Column) -> Column:
-        return replace(column, label=column.label.replace("95%", level), hint=column.hint.replace("95%", level))
+        return replace(column, heading=column.heading.replace("95%", level), hint=column.hint.replace("95%", level))
 
     return [at_level(columns[key]) for key in keys.split()]
 
@@ -425,7 +425,7 @@ def page() -> str:
         heads = ["column", "what it is", "JSON", *(["lm-eval", "Inspect"] if native else [])]
         rows = [f"## {title}\n\n{lead}{extras.words(lead)}.\n", f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
         for key, column in columns.items():
-            cells = [column.label, column.hint, _code(str(column.cell))]
+            cells = [column.heading, column.hint, _code(str(column.cell))]
             if native:
                 lm_eval, inspect = native.get(key, ("", ""))
                 cells += [_code(lm_eval and "<metric>" + lm_eval.replace(", ", ", <metric>")), _code(inspect)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from ..extras import words
 from ..results.diagnostics import Diagnostic, Severity, listed
 from ..results.forms import all_kinds
 
@@ -41,7 +42,7 @@ def page(in_flags: Callable[[str], str]) -> str:
 def _line(item: Diagnostic, in_flags: Callable[[str], str]) -> str:
     """Return a diagnostic's line of the Markdown table: code with its anchor, meaning and advice."""
     advice = [_marked(item.to_do, in_flags)]
-    for case, text in (("Without clusters", item.without_clusters), ("With labels", item.with_labels)):
+    for case, text in (("Without clusters", item.without_clusters), (words("corrected"), item.corrected)):
         if text:
             advice.append(f"{case}: {_marked(text[0].lower() + text[1:], in_flags)}")
     return f'| <a id="{item.code}"></a>`{item.code}` | {item.page} | {" ".join(advice)} |'

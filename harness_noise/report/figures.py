@@ -87,10 +87,10 @@ def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
     return {"A better": (COLOURS[0], False), "B better": (COLOURS[1], False)}.get(row.verdict, (MUTED, True))
 
 
-def _row(row: Estimate | Difference, label: str, said: str = "") -> Row:
-    """Return a row's line for a forest plot: label, interval, colour and tooltip."""
-    title = f"{label}: {numbers(row)}{said}"
-    return Row(label, row.ci_low, fmt.value_of(row) or 0.0, row.ci_high, title, *colour_of(row))
+def _row(row: Estimate | Difference, named: str, said: str = "") -> Row:
+    """Return a row's line for a forest plot: name, interval, colour and tooltip."""
+    title = f"{named}: {numbers(row)}{said}"
+    return Row(named, row.ci_low, fmt.value_of(row) or 0.0, row.ci_high, title, *colour_of(row))
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
@@ -103,9 +103,9 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         on_scale = [row for row in estimated if fmt.metric_name(row.metric, row.scorer) == metric]
         first, drawn, scale = on_scale[0], [], fmt.scale_of(on_scale[0])
         for row in on_scale[:ROWS]:
-            named = [fmt.plain(row.task)] * (several or not models) + [fmt.models_of(row)] * models
-            label = " ".join(filter(None, named)) or metric
-            drawn.append(_row(row, label, f", {fmt.verdict_words(row)}" if isinstance(row, Difference) else ""))
+            parts = [fmt.plain(row.task)] * (several or not models) + [fmt.models_of(row)] * models
+            named = " ".join(filter(None, parts)) or metric
+            drawn.append(_row(row, named, f", {fmt.verdict_words(row)}" if isinstance(row, Difference) else ""))
         sides, what = None, "means"
         if isinstance(first, Difference):
             a, b = ("A", "B") if models else fmt.names_of(first)
@@ -114,9 +114,9 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         alt = f"{len(drawn)} {what}{more}, {fmt.level_of(on_scale)} intervals" if len(on_scale) > 1 else drawn[0].title
         if sides and len(on_scale) > 1:
             alt += f"; {sum(not colour_of(row)[1] for row in on_scale)} of {len(on_scale)} are significant"
-        label = f"{'A − B' if sides else 'mean'}, {fmt.level_of(on_scale)} CI ({name(metric, 30)})"
+        caption = f"{'A − B' if sides else 'mean'}, {fmt.level_of(on_scale)} CI ({name(metric, 30)})"
         titled = (f"rows-{i}", name(metric, 40), f"{alt}.")
-        out.append(forest(*titled, drawn, label, sides=sides, margin=margin, scale=scale))
+        out.append(forest(*titled, drawn, caption, sides=sides, margin=margin, scale=scale))
     return out
 
 
@@ -129,8 +129,8 @@ def slices(
         return None
     compared = isinstance(whole, Difference)
     rows = [_slice_row("all questions", whole, bold=True)]
-    title, labels = slice_names([(sliced.field, sliced.slice) for sliced in shown])
-    rows += [_slice_row(label, sliced) for label, sliced in zip(labels, shown, strict=True)]
+    title, names = slice_names([(sliced.field, sliced.slice) for sliced in shown])
+    rows += [_slice_row(named, sliced) for named, sliced in zip(names, shown, strict=True)]
     alt = f"{len(shown)} slices{f' (of {len(slices)})' if len(shown) < len(slices) else ''}"
     tested = sum(sliced.p_adjusted is not None and SCORED not in sliced.diagnostics for sliced in shown)
     differing = sum(bool(significance_tone(sliced)) for sliced in shown)
@@ -140,24 +140,24 @@ def slices(
         of = "them" if tested == len(shown) else f"the {tested} that could be tested"
         alt += f" with their intervals, {differing} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
-    label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
+    caption = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
     sides = _better_sides("A", "B", whole.higher_is_better) if compared else None
-    return forest(picture, title, alt, rows, name(label, 40), sides=sides, margin=margin, scale=fmt.scale_of(whole))
+    return forest(picture, title, alt, rows, name(caption, 40), sides=sides, margin=margin, scale=fmt.scale_of(whole))
 
 
 def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    """Return a title and a label per slice (field, value). If all have one field, labels are values only."""
+    """Return a title and a name per slice (field, value). If all have one field, names are values only."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
         return f"By {name(next(iter(fields)), 60)}", [fmt.shorten(value, 80) for _, value in slices]
     return "By slice", [f"{fmt.shorten(field, 60)} = {fmt.shorten(value, 80)}" for field, value in slices]
 
 
-def _slice_row(label: str, row: Estimate | Difference, *, bold: bool = False) -> Row:
+def _slice_row(named: str, row: Estimate | Difference, *, bold: bool = False) -> Row:
     p = getattr(row, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
     significant = p is not None and p < 1 - row.level and SCORED not in row.diagnostics
     said = f", n = {row.n_questions}" + (f", adjusted p {fmt.p_text(p)}" if p else "")
-    drawn = _row(row, label, said)
+    drawn = _row(row, named, said)
     return replace(drawn, colour=drawn.colour if significant else MUTED, hollow=not significant, bold=bold)
 
 
@@ -165,7 +165,7 @@ ENDS = 20
 """The most clusters that are drawn: of more, half from each end."""
 
 
-def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference) -> Picture | None:
+def clusters(picture: str, d: FloatArray, held_by: Sequence[str], row: Difference) -> Picture | None:
     """Draw clusters' mean differences ± SE, sorted (many: both ends). None for one cluster or one question in each.
 
     The text says whether clusters differ by more than their questions do.
@@ -173,11 +173,11 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference
     Args:
         picture: its name.
         d: (n,) A − B of each question.
-        labels: (n,) clusters.
+        held_by: (n,) cluster of each question.
         row: the row that they are of.
     """
     sign = -1.0 if row.higher_is_better is False else 1.0
-    names, codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)
+    names, codes = np.unique(np.asarray(held_by, dtype=object).astype(str), return_inverse=True)
     if len(names) < 2 or len(names) == len(d):
         return None
     sizes, (means, errors, p) = np.bincount(codes), cluster_means(d, codes)
@@ -193,13 +193,13 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], row: Difference
         alt += f" (permutation p {fmt.equals_p(p)})"
     rows = []
     for k in order.tolist():
-        label, mean, se = str(names[k]), float(means[k]), None if math.isnan(errors[k]) else float(errors[k])
+        named, mean, se = str(names[k]), float(means[k]), None if math.isnan(errors[k]) else float(errors[k])
         found = (
             fmt.amount(row, mean, 3) if se is None else f"{fmt.shown(row, mean, digits=3)} ± {fmt.amount(row, se, 3)}"
         )
-        title = f"{name(label, 40)}: A − B = {found}, {counted(sizes[k], 'question')}"
+        title = f"{name(named, 40)}: A − B = {found}, {counted(sizes[k], 'question')}"
         ends = (None, None) if se is None else (mean - se, mean + se)
-        rows.append(Row(label, ends[0], mean, ends[1], title, _COLOUR[int(ahead[k])]))
+        rows.append(Row(named, ends[0], mean, ends[1], title, _COLOUR[int(ahead[k])]))
     sides, scale = _better_sides("A", "B", sign > 0), fmt.scale_of(row)
     return forest(picture, "By cluster", f"{alt}.", rows, "A − B of the cluster ± SE", sides=sides, scale=scale)
 
@@ -226,7 +226,7 @@ def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:
 
 
 def bins(d: FloatArray, row: Any = None) -> list[tuple[float, float, str, int]]:
-    """Return histogram bars (left, right, label, count): one per value if few, else 21 equal ones around 0."""
+    """Return histogram bars (left, right, caption, count): one per value if few, else 21 equal ones around 0."""
     values, counts = np.unique(np.round(d, 9), return_counts=True)
     if len(values) <= DISTINCT:
         half = float(np.diff(values).min()) / 2 if len(values) > 1 else 0.5

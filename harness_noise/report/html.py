@@ -85,12 +85,12 @@ def environment(beside: Path | None = None) -> Environment:
 
 def explained(column: Column, words: Words = str) -> str:
     """Return a column's tooltip: its meaning in this table, then the glossary's definition."""
-    return "\n".join(filter(None, (words(column.hint), extras.tooltip(column.label))))
+    return "\n".join(filter(None, (words(column.hint), extras.tooltip(column.heading))))
 
 
 def tip(section: Section, row: int, column: Column) -> str:
     """Return a cell's tooltip, which says its number in words. "" for most cells."""
-    return extras.tooltip(column.label, section.of[row]) if section.of and len(section.rows) <= TOLD_ROWS else ""
+    return extras.tooltip(column.heading, section.of[row]) if section.of and len(section.rows) <= TOLD_ROWS else ""
 
 
 TOLD_ROWS = 50

@@ -1,4 +1,4 @@
-"""LaTeX for a paper: complete `table` environments with booktabs rules, caption, label and notes."""
+"""LaTeX for a paper: complete `table` environments with booktabs rules, caption, name and notes."""
 
 from __future__ import annotations
 
@@ -86,17 +86,17 @@ def render(table: Result, *, details: bool = False) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> str:
+def _table(section: Section, caption: str, name: str, notes: Sequence[str]) -> str:
     align = "".join("l" if column.text else "r" for column in section.columns)
     lines = [
         r"\begin{table}[t]",
         r"  \centering",
         rf"  \caption{{{escaped(caption)}}}",
-        rf"  \label{{{label}}}",
+        rf"  \label{{{name}}}",
         r"  \setlength{\tabcolsep}{4pt}",
         rf"  \begin{{tabular}}{{@{{}}{align}@{{}}}}",
         r"    \toprule",
-        "    " + " & ".join(escaped(column.label) for column in section.columns) + r" \\",
+        "    " + " & ".join(escaped(column.heading) for column in section.columns) + r" \\",
         r"    \midrule",
         *("    " + " & ".join(map(escaped, row)) + r" \\" for row in section.rows),
         r"    \bottomrule",
@@ -108,7 +108,7 @@ def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> 
 
 
 def _slug(table: Result, i: int) -> str:
-    r"""Return a label for table number i, of letters, digits and dashes, for `\label`."""
+    r"""Return a name for table number i, of letters, digits and dashes, to refer to it."""
     names = [table.under if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
         names += [re.sub(r"[^a-z0-9]+", "-", row.task.lower()).strip("-") for row in table.rows[:1]]
@@ -118,26 +118,28 @@ def _slug(table: Result, i: int) -> str:
 
 def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
     """Return the table with its value and SE columns merged into one, "value ± SE"."""
-    labels = [column.label for column in section.columns]
+    headings = [column.heading for column in section.columns]
     value = "Mean" if isinstance(table, Analysis) else "A − B"
-    if not section.rows or value not in labels:
+    if not section.rows or value not in headings:
         return section
-    at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs have the same heading
-    columns = (*section.columns[:at], replace(section.columns[at], label=f"{value} ± SE"), *section.columns[at + 1 :])
+    at = len(headings) - 1 - headings[::-1].index(value)  # the names of two runs have the same heading
+    columns = (*section.columns[:at], replace(section.columns[at], heading=f"{value} ± SE"), *section.columns[at + 1 :])
     errors = ("" if row.se is None else f" ± {fmt.shown(row, row.se)}" for row in table.rows)
     rows = zip(section.rows, errors, strict=True)
     lines = tuple((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]) for cells, error in rows)
     whole = replace(section, columns=columns, rows=lines)
-    return whole.keeping([i for i, label in enumerate(labels) if label != "SE"])
+    return whole.keeping([i for i, heading in enumerate(headings) if heading != "SE"])
 
 
 def _lifted(section: Section) -> tuple[Section, str]:
     """Move columns that are constant over all rows into a sentence. Return the table and the sentence."""
-    labels = [column.label for column in section.columns]
-    same = [i for i, label in enumerate(labels) if label in _SHARED and len({row[i] for row in section.rows}) == 1]
-    said = "; ".join(f"{labels[i].lower()} {section.rows[0][i]}" for i in same if section.rows[0][i])
+    headings = [column.heading for column in section.columns]
+    same = [
+        i for i, heading in enumerate(headings) if heading in _SHARED and len({row[i] for row in section.rows}) == 1
+    ]
+    said = "; ".join(f"{headings[i].lower()} {section.rows[0][i]}" for i in same if section.rows[0][i])
     return section.keeping(
-        [i for i in range(len(labels)) if i not in same]
+        [i for i in range(len(headings)) if i not in same]
     ), f"{said[:1].upper()}{said[1:]}." if said else ""
 
 

@@ -1,4 +1,4 @@
-"""Display of a result: sections of labelled columns, with digits that follow the standard error.
+"""Display of a result: sections of columns with headings, with digits that follow the standard error.
 
 Every renderer draws these sections and nothing else. JSON and CSV have the complete numbers.
 """
@@ -111,7 +111,7 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     marks, level = Marks(), fmt.level_of(table.estimates)
     several = len({(row.model, row.run) for row in rows}) > 1
     runs = _run_names(rows)
-    keys = "mean ci interval se total data prediction n k g deff estimator missing if_missing judge bias labels gain"
+    keys = "mean ci interval se total data prediction n k g deff estimator missing if_missing judge bias labelled gain"
     names = [
         TextColumn("Model", lambda row: fmt.plain(row.model) if several else "", optional=True),
         TextColumn(
@@ -164,7 +164,7 @@ def _first_block(row: Estimate) -> Section:
         Column("standard error", lambda row: fmt.amount(row, row.se or None), MEANS["se"].hint, optional=True),
         *mean_columns("missing if_missing judge", ""),
         *(replace(column, cell=lambda row: fmt.bias(row, unit=True)) for column in mean_columns("bias", "")),
-        *mean_columns("labels", ""),
+        *mean_columns("labelled", ""),
     )
     title = fmt.plain(f"{fmt.what_of(row)}: {sample_words(row)}".removeprefix(": "))
     return replace(section(title, [row], figures), stacked=True, units="")
@@ -202,7 +202,7 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
     results = [*names, *difference_columns(keys, fmt.level_of(every)), marks.column()] if rows or not left else []
     sections = [section(title, rows, results, more=more)]
     noise = difference_columns(
-        "se total data prediction unpaired mde corr wins n only k g deff missing judge bias labels gain"
+        "se total data prediction unpaired mde corr wins n only k g deff missing judge bias labelled gain"
     )
     if any(row.test == T_TEST.name and row.estimand != "these_questions" for row in every):
         estimator = fmt.estimator_name(str(table.settings.get("se", "")))
@@ -335,7 +335,7 @@ _COMBINED = (
 
 FLIPPED = "Questions that flipped most"
 Listing = tuple[str, tuple[tuple[str, str], ...]]
-"""A heading and the labels with their texts below it."""
+"""A heading and the (name, text) pairs below it."""
 
 
 def flip_table(flips: Sequence[Flip], title: str = FLIPPED) -> Section:
@@ -387,7 +387,7 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
         lines += [("Target", flip.target)] if flip.target is not None else []
         sides = zip(fmt.names_of(flip), (flip.answers_a, flip.answers_b), strict=True)
         lines += [(name, text) for name, answers in sides for text in counted(answers)]
-        shown = tuple((fmt.plain(label), _cleaned_lines(text)) for label, text in lines)
+        shown = tuple((fmt.plain(name), _cleaned_lines(text)) for name, text in lines)
         out.append((fmt.plain(f"{i}. {whose}{fmt.what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
 

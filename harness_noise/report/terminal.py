@@ -84,7 +84,7 @@ class _Report:
             for block in blocks:
                 yield from _heading_and_table(block, width)
                 for column in block.columns if section.rows else ():
-                    hints[column.label] = hints.get(column.label) or column.hint
+                    hints[column.heading] = hints.get(column.heading) or column.hint
             yield from [Text(section.more), Text("")] if section.more else []
         for title, lines in summary.listings:
             yield from (Text(title, style="bold"), _hanging(list(lines), width), Text(""))
@@ -93,7 +93,7 @@ class _Report:
             yield _hanging([(f"{one.mark}  {one.code}", one.text) for one in summary.legend], width)
             yield Text("")
         yield from (Text(_prose(line, width)) for line in summary.sentences)
-        hints = {label: hint for label, hint in hints.items() if label and hint}
+        hints = {heading: hint for heading, hint in hints.items() if heading and hint}
         if self.legend and hints:
             yield from [Text("")] if summary.sentences else []
             yield _hanging(list(hints.items()), width)
@@ -130,8 +130,8 @@ def _with_details_beside(sections: Sequence[Section]) -> list[Section]:
     out: list[Section] = []
     for section in sections:
         if out and section.detail and len(section.rows) == len(out[-1].rows) == 1 and not section.more:
-            labels = {column.label for column in out[-1].columns}
-            more = section.keeping([i for i, column in enumerate(section.columns) if column.label not in labels])
+            headings = {column.heading for column in out[-1].columns}
+            more = section.keeping([i for i, column in enumerate(section.columns) if column.heading not in headings])
             out[-1] = out[-1].beside(more)
         else:
             out.append(section)
@@ -149,7 +149,7 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
 
 
 def _heading_and_table(section: Section, width: int) -> Iterator[RenderableType]:
-    """Yield a table's heading and the table itself. A single row becomes a list of label and value."""
+    """Yield a table's heading and the table itself. A single row becomes a list of heading and value."""
     yield from [Text(_prose(section.heading, width), style="bold")] if section.heading else []
     if section.columns and (section.rows or not section.more):
         as_terms = section.stacked or (len(section.rows) == 1 and len(section.columns) > 2)
@@ -158,10 +158,10 @@ def _heading_and_table(section: Section, width: int) -> Iterator[RenderableType]
 
 
 def _terms(section: Section, width: int) -> RenderableType:
-    """Return a one-row table as (label, value) pairs in as many columns as fit the width."""
+    """Return a one-row table as (heading, value) pairs in as many columns as fit the width."""
     filled = [i for i, cell in enumerate(section.rows[0]) if cell not in ("", MISSING)]
-    kept = sorted(filled, key=lambda i: not section.columns[i].label)
-    pairs = [(Text(section.columns[i].label or "codes"), _cell(section, 0, i)) for i in kept]
+    kept = sorted(filled, key=lambda i: not section.columns[i].heading)
+    pairs = [(Text(section.columns[i].heading or "codes"), _cell(section, 0, i)) for i in kept]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)
         stacks = [pairs[i : i + height] for i in range(0, len(pairs), height)]
@@ -180,7 +180,7 @@ def _terms(section: Section, width: int) -> RenderableType:
 
 
 def _cell(section: Section, row: int, i: int) -> Text:
-    tone = section.tones.get((row, section.columns[i].label), "")
+    tone = section.tones.get((row, section.columns[i].heading), "")
     return Text(section.rows[row][i], style=STYLES.get(tone, ""))
 
 
@@ -189,7 +189,7 @@ def _table(section: Section) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column, width in zip(section.columns, _widths(section), strict=True):
         justify: Literal["left", "right"] = "left" if column.text else "right"
-        table.add_column(column.label, justify=justify, no_wrap=not column.text or width <= _SHORT, overflow="fold")
+        table.add_column(column.heading, justify=justify, no_wrap=not column.text or width <= _SHORT, overflow="fold")
     for row in range(len(section.rows)):
         table.add_row(*(_cell(section, row, i) for i in range(len(section.columns))))
     return table
@@ -232,7 +232,7 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 
 
 def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
-    """Return (tables, labels): the table split or cut so that it fits the width, and the columns left out.
+    """Return (tables, headings): the table split or cut so that it fits the width, and the columns left out.
 
     With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
     """
@@ -244,7 +244,7 @@ def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Se
         if details or len(section.rows) == 1 or _total(_widths(section.keeping(kept), width)) <= width:
             break
         kept = [i for i in kept if section.columns[i].rank < rank]
-    left_out = [column.label for i, column in enumerate(section.columns) if i not in kept]
+    left_out = [column.heading for i, column in enumerate(section.columns) if i not in kept]
     return _blocks(section.keeping(kept), width), left_out
 
 
@@ -262,21 +262,23 @@ def _lifted(section: Section) -> Section:
     if len(rows) > 1:
         lifted = [] if lifted == names else lifted  # rows that nothing would tell apart
         lifted += [i for i in same if i not in names and columns[i].rank]
-    said = [(columns[i].label, rows[0][i]) for i in lifted if rows[0][i] not in ("", MISSING)]
-    plain = ": ".join(value for label, value in said if label in _PLAIN)
-    rest = ", ".join(f"{label} {value}" for label, value in said if label not in _PLAIN)
+    said = [(columns[i].heading, rows[0][i]) for i in lifted if rows[0][i] not in ("", MISSING)]
+    plain = ": ".join(value for heading, value in said if heading in _PLAIN)
+    rest = ", ".join(f"{heading} {value}" for heading, value in said if heading not in _PLAIN)
     kept = section.keeping([i for i in range(len(columns)) if i not in lifted])
     return replace(kept, title="; ".join(filter(None, [section.title, plain, rest])))
 
 
 def _folded(section: Section) -> Section:
     """Return the table with the columns that name its rows merged into one, joined by " · ". One row: unchanged."""
-    names = [i for i in _name_columns(section) if section.columns[i].label in _PLAIN]
+    names = [i for i in _name_columns(section) if section.columns[i].heading in _PLAIN]
     if len(names) < 2 or len(section.rows) == 1:
         return section
     first, rest = names[0], [i for i in range(len(section.columns)) if i not in names[1:]]
-    label = ", ".join(section.columns[i].label for i in names)
-    heads = tuple(replace(column, label=label) if i == first else column for i, column in enumerate(section.columns))
+    heading = ", ".join(section.columns[i].heading for i in names)
+    heads = tuple(
+        replace(column, heading=heading) if i == first else column for i, column in enumerate(section.columns)
+    )
     rows = tuple(
         tuple(" · ".join(filter(None, (row[j] for j in names))) if i == first else cell for i, cell in enumerate(row))
         for row in section.rows
@@ -302,7 +304,7 @@ def _widths(section: Section, width: int = 10**6) -> list[int]:
     """Return each column's width in characters. Long texts get a quarter of `width`."""
     out = []
     for i, column in enumerate(section.columns):
-        lines = [line for text in (column.label, *(row[i] for row in section.rows)) for line in text.splitlines()]
+        lines = [line for text in (column.heading, *(row[i] for row in section.rows)) for line in text.splitlines()]
         full = max(map(cell_len, lines), default=0)
         out.append(full if not column.text or full <= _SHORT else min(full, max(8, width // 4)))
     return out

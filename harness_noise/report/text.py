@@ -173,7 +173,7 @@ def _markdown(text: str) -> str:
 
 
 def _markdown_table(section: Section) -> str:
-    head = "| " + " | ".join(_markdown(column.label) for column in section.columns) + " |"
+    head = "| " + " | ".join(_markdown(column.heading) for column in section.columns) + " |"
     rule = "|" + "|".join(" --- " if column.text else " ---: " for column in section.columns) + "|"
     body = ["| " + " | ".join(_markdown_cell(cell) for cell in row) + " |" for row in section.rows]
     return "\n".join([head, rule, *body])

@@ -33,8 +33,8 @@ class Diagnostic:
     """Advice, also the last column of docs/diagnostics.md."""
     without_clusters: str = ""
     """Advice where questions come in no clusters, if that is another."""
-    with_labels: str = ""
-    """Advice where human labels correct the row, if that is another."""
+    corrected: str = ""
+    """Advice where an extra corrects the row, if that is another."""
     of_grades: tuple[str, str] | None = None
     """(Meaning, advice) where scores are not right or wrong, if they are others."""
     page: str = ""
@@ -186,9 +186,9 @@ _ALL = (
         "the log says its clusters by a template, which is never run from a file: no standard error",
         "Repeat the template as `cluster`, if you trust it. Else name a field, or `cluster='none'`.",
         page=(
-            'The log says its clusters by a template (`noise_cluster: "{{a}}"`) and has no labels of its samples. A '
-            "template of a file is never run, so it is unknown which questions belong together. No standard error "
-            "exists, and `gate` cannot judge."
+            'The log says its clusters by a template (`noise_cluster: "{{a}}"`) and has not kept the clusters of its '
+            "samples. A template of a file is never run, so it is unknown which questions belong together. No standard "
+            "error exists, and `gate` cannot judge."
         ),
     ),
     Diagnostic(
@@ -330,7 +330,7 @@ _ALL = (
         "from 0 is moved outwards. SE and p are not affected",
         "More clusters help, more questions in the same clusters do not.",
         without_clusters="More questions help.",
-        with_labels="More labels help.",
+        corrected=words("advice for a corrected row"),
         page=(
             "Few questions (clusters) decide the difference: few differ at all, or few differ so much more than the"
             " others that they decide it. A symmetric interval is too short there, so the limit farther from 0 is "
@@ -345,7 +345,7 @@ _ALL = (
         "less reliable",
         "More questions or clusters help. `interval='korn-graubard'` is the cautious choice.",
         without_clusters="More questions help. `interval='korn-graubard'` is the cautious choice.",
-        with_labels="More labels help.",
+        corrected=words("advice for a corrected row"),
         page=(
             "The wrong answers, or the right ones, are worth fewer than 10 questions (with clusters: clusters) of "
             "like weight: their effective number (Σ f_c)²/Σ f_c² is below 10, f_c being what the wrong answers of "
@@ -354,10 +354,7 @@ _ALL = (
             "answers at most (a cluster by its highest). Of fewer than 20 clusters half their number is enough. With"
             " fewer than 30 degrees of freedom, and fewer than half as many as clusters, the number is (Σ f_c²)²/Σ "
             "f_c⁴, which a few large clusters decide. Near the end of the scale there is little information: the "
-            "interval may cover less than it promises, above all with clusters. With [people's "
-            "labels](methods/judges.md) also if fewer than 10 questions (clusters) hold the judge's errors that "
-            "the labels show: that few are seen does not prove that there are few, so the standard error counts two "
-            "more. More labels help."
+            f"interval may cover less than it promises, above all with clusters.{words('few_failures')}"
         ),
     ),
     Diagnostic(
@@ -699,7 +696,7 @@ def meaning_of(code: str, clustered: bool | None = None, *, graded: bool = False
     return f"{meaning.format(units=units)}."
 
 
-def explained(code: str, clustered: bool | None = None, *, labelled: bool = False, graded: bool = False) -> str:
+def explained(code: str, clustered: bool | None = None, *, corrected: bool = False, graded: bool = False) -> str:
     """Return the meaning of a diagnostic code and advice, as two sentences, "" for an unknown code.
 
     Parameters
@@ -708,8 +705,8 @@ def explained(code: str, clustered: bool | None = None, *, labelled: bool = Fals
         A code of `DIAGNOSTICS`. Another one gives "".
     clustered
         True if the rows that have it count clusters. None: some do, or it is unknown.
-    labelled
-        True if human labels correct the rows that have it.
+    corrected
+        True if an extra corrects the rows that have it.
     graded
         True if the rows that have it have scores that are not right or wrong.
     """
@@ -717,6 +714,6 @@ def explained(code: str, clustered: bool | None = None, *, labelled: bool = Fals
         return ""
     item = DIAGNOSTICS[code]
     do = item.without_clusters if item.without_clusters and clustered is False else item.to_do
-    do = item.with_labels if labelled and item.with_labels else do
+    do = item.corrected if corrected and item.corrected else do
     do = item.of_grades[1] if graded and item.of_grades else do
     return f"{meaning_of(code, clustered, graded=graded)} What to do: {do[0].lower()}{do[1:]}"

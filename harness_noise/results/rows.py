@@ -50,7 +50,7 @@ class Change(NamedTuple):
 
     name: str
     what: str = ""
-    """The largest cluster's label, or the other weights."""
+    """The largest cluster's name, or the other weights."""
 
 
 COULD, COULD_NOT = "could change the verdict", "could not change the verdict"

@@ -109,7 +109,7 @@ def test_full_marks_are_not_taken_for_marks(canned, tmp_path):
     assert any(f"graded (at_least_1) of {one.location} with coins / mean / graded of" in note for note in said)
     with pytest.raises(hn.InputError, match=r"at_least_1"):
         compared("coins", read_log(Path(one.location), ReadOptions()), None)
-    assert compared("coins", read_log(Path(other.location), ReadOptions()), None)[0].label == "graded"
+    assert compared("coins", read_log(Path(other.location), ReadOptions()), None)[0].called == "graded"
 
 
 def test_such_a_run_is_compared_with_one_of_several_epochs(canned, tmp_path):

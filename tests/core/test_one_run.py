@@ -246,7 +246,7 @@ class TestMissing:
         x = np.where(rng.random((60, 2)) < 0.2, np.nan, (rng.random((60, 2)) < 0.7).astype(float))
         table = analyze_runs([run(scores(x))], Settings())
         shown = summarise(table)
-        assert "if wrong … right" in [column.label for column in shown.sections[0].columns]
+        assert "if wrong … right" in [column.heading for column in shown.sections[0].columns]
         assert "missing answers were all wrong or all right" in shown.sentences[0]
         for missing in (1, 2):  # of 100 questions, with an SE of .050
             x = np.where(np.arange(100) < missing, np.nan, np.arange(100) % 2)[:, None]
@@ -278,7 +278,7 @@ class TestSplit:
         table = e._table()
         (shown,) = (
             line[i] for s in summarise(table).sections for line in s.rows
-            for i, column in enumerate(s.columns) if column.label == "data"
+            for i, column in enumerate(s.columns) if column.heading == "data"
         )  # fmt: skip
         assert shown.startswith("< ")
         assert float(shown[2:]) >= 100 * e.se_data_upper
@@ -294,7 +294,7 @@ class TestSplit:
         assert (e.se_data, e.se_data_upper) == (0, None)
         assert e.var_data < 0
         (section,) = summarise(e._table()).sections
-        assert "data" not in [column.label for column in section.columns]  # nothing is known of it
+        assert "data" not in [column.heading for column in section.columns]  # nothing is known of it
         assert data_noise(e) == "–"
         (sentence,) = summarise(e._table()).sentences
         assert f"(prediction {fmt.shown(e, e.se_prediction)})" in sentence
@@ -308,7 +308,7 @@ class TestNamed:
     def test_a_column_where_rows_differ(self):
         parts = scores(np.tile([0, 1.0], 10)), scores(np.arange(30.0), "tokens")
         (section,) = summarise(analyze_runs([run(*parts)], Settings())).sections
-        at = [column.label for column in section.columns].index("interval")
+        at = [column.heading for column in section.columns].index("interval")
         assert [line[at] for line in section.rows] == ["Wilson, t 19 df", "t, 29 df"]
 
 

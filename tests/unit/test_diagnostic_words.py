@@ -84,8 +84,8 @@ def test_a_threshold_is_one_number_in_code_and_docs(root: Path, code: str, thres
 
 @pytest.mark.parametrize("code", DIAGNOSTICS)
 def test_what_to_do_is_a_sentence_of_plain_words(code: str) -> None:
-    for clustered, labelled in itertools.product((True, False, None), (True, False)):
-        text = explained(code, clustered, labelled=labelled)
+    for clustered, corrected in itertools.product((True, False, None), (True, False)):
+        text = explained(code, clustered, corrected=corrected)
         assert text.endswith(".")
         assert "{" not in text
         assert "--" not in text.replace("--noise_", "").replace("--epochs", "").replace("--log_samples", "")

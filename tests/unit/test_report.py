@@ -14,7 +14,7 @@ import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
 from harness_noise.cli.commands import in_flags
 from harness_noise.report import terminal, text
-from harness_noise.report.canvas import label_of, name_width
+from harness_noise.report.canvas import name_width, short_name
 from harness_noise.report.fmt import decimals, limit, number, p_text
 from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import summarise
@@ -87,12 +87,12 @@ def test_no_percentage_and_no_p_is_broken_at_the_end_of_a_line() -> None:
 
 
 def test_a_name_of_wide_letters_is_shortened_more() -> None:
-    assert label_of("a" * 30) == f"{'a' * 7}…{'a' * 13}"
-    assert label_of("model-of-this-company-1") == "model-of-this-company-1"
+    assert short_name("a" * 30) == f"{'a' * 7}…{'a' * 13}"
+    assert short_name("model-of-this-company-1") == "model-of-this-company-1"
     for name in ("M" * 23, "模" * 23, "mwmw" * 6):
-        assert label_of(name).count("…") == 1
+        assert short_name(name).count("…") == 1
         assert name_width([name]) <= 168
-        assert len(label_of(name)) * 12 <= 168
+        assert len(short_name(name)) * 12 <= 168
 
 
 def test_large_counts_have_separators() -> None:
@@ -120,7 +120,7 @@ def test_p_values(p: float | None, shown: str) -> None:
 
 def test_what_is_not_identified_is_a_dash_and_a_note() -> None:
     summary = summarise(analysis())
-    labels = [column.label for column in summary.sections[0].columns]
+    labels = [column.heading for column in summary.sections[0].columns]
     second = dict(zip(labels, summary.sections[0].rows[1], strict=True))
     assert second["data"] == second["prediction"] == "–"
     assert [one.code for one in summary.legend] == ["single_repeat"]
@@ -129,9 +129,9 @@ def test_what_is_not_identified_is_a_dash_and_a_note() -> None:
 
 def test_columns_that_say_nothing_are_left_out() -> None:
     plain = Analysis({}, (replace(estimate(A), task="t"),))
-    labels = [column.label for column in summarise(plain).sections[0].columns]
+    labels = [column.heading for column in summarise(plain).sections[0].columns]
     assert not {"G", "deff", "Model", "missing"} & set(labels)
-    clustered = [column.label for column in summarise(analysis()).sections[0].columns]
+    clustered = [column.heading for column in summarise(analysis()).sections[0].columns]
     assert {"G", "deff"} <= set(clustered)
 
 
@@ -203,7 +203,7 @@ def test_with_details_no_cell_is_lost_however_narrow(width: int, monkeypatch: py
     words = set(out.split())
     for section in summarise(table).sections:
         for column, cell in zip(section.columns, section.rows[0], strict=True):
-            assert column.text or set(f"{column.label} {cell}".split()) <= words
+            assert column.text or set(f"{column.heading} {cell}".split()) <= words
 
 
 @pytest.mark.parametrize("width", [50, 72, 100, 140])

@@ -70,12 +70,12 @@ def test_an_arena_opens_with_models_by_benchmarks_and_latex_is_that_table(monkey
     monkeypatch.setenv("COLUMNS", "100")
     board = hn.arena([run(f"m{i}", 0.1 * i, ("x", "y")) for i in range(5)])
     table = leaderboard(board)
-    assert [column.label for column in table.columns] == ["Model", "overall", "x", "y", BEST]
+    assert [column.heading for column in table.columns] == ["Model", "overall", "x", "y", BEST]
     assert table.units == "in %"
     best = {(row.model, row.task) for row in board.models if row.among_best}
     for cells in table.rows:
         for column, cell in zip(table.columns[1:-1], cells[1:-1], strict=True):
-            assert cell.startswith(BEST) is ((cells[0], column.label) in best)
+            assert cell.startswith(BEST) is ((cells[0], column.heading) in best)
     assert "Leaderboard, acc: mean ± standard error, ★ may be the best; in %" in str(board)
     assert "SE (1 answer)" not in str(board)
     text = latex.render(board)

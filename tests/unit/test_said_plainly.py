@@ -222,7 +222,7 @@ def test_the_columns_that_are_shown_are_explained_on_request(monkeypatch: pytest
     text = shown(table, 80, monkeypatch, legend=True)
     for key in ("a", "b", "diff", "ci", "verdict"):
         term = columns.DIFFERENCES[key]
-        assert any(line.split() == f"{term.label} {term.hint}".split() for line in text.splitlines()), key
+        assert any(line.split() == f"{term.heading} {term.hint}".split() for line in text.splitlines()), key
     assert columns.DIFFERENCES["corr"].hint not in text
     how = "What the columns mean: `legend=True`."
     assert how not in text
@@ -235,7 +235,7 @@ def test_the_columns_that_are_shown_are_explained_on_request(monkeypatch: pytest
 def test_one_row_is_a_block_of_all_its_columns_and_two_are_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(Comparison({"se": "cr2"}, (row(),)), 80, monkeypatch, details=True)
     for term in columns.DIFFERENCES.values():
-        assert term.label in text or term.optional or term.label in ("p adj.", "p sign"), term.label
+        assert term.heading in text or term.optional or term.heading in ("p adj.", "p sign"), term.heading
     lines = text.splitlines()
     assert ["estimator", "CR2"] in [line.split()[i : i + 2] for line in lines for i in range(len(line.split()))]
     assert max(map(len, lines)) <= 80
@@ -285,10 +285,10 @@ def test_the_words_name_fields_that_are_there() -> None:
     for terms, fields in ((columns.MEANS, hn.Estimate), (columns.DIFFERENCES, hn.Difference)):
         for term in terms.values():
             named = term.cell
-            assert isinstance(named, str), f"{term.label}: neither fields nor the one that it shows"
+            assert isinstance(named, str), f"{term.heading}: neither fields nor the one that it shows"
             for name, _, part in (path.partition(".") for path in named.split(", ")):
-                assert name in fields.__dataclass_fields__, term.label
-                assert not part or (name == "judge" and part in JudgeCorrection.__dataclass_fields__), term.label
+                assert name in fields.__dataclass_fields__, term.heading
+                assert not part or (name == "judge" and part in JudgeCorrection.__dataclass_fields__), term.heading
 
 
 def test_printing_a_result_reads_like_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

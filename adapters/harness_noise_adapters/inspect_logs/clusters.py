@@ -166,7 +166,7 @@ class TaskClusters:
         return (None, None), True
 
     def _logged_template_clusters(self, spec: FileSpec) -> Clusters:
-        """Return a template's labels as the log stores them, never run. Without them: one cluster for all, and a note.
+        """Return a template's clusters as the log stores them. Without them: one cluster for all, and a note.
 
         If the log has none, it is unknown which questions belong together. They then form one cluster, which has no
         standard error.
@@ -205,7 +205,7 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
         record: `noise` of the metadata of `results.early_stopping`, from any program.
         keys: (n,) sample ids.
     """
-    named = lookup(record, "clusters", "labels")
+    named = lookup(record, "clusters", "cluster_of")
     if not isinstance(named, dict) or not all(key in named for key in keys):
         return None, None
     return tuple(str(named[key]) for key in keys), str(record["clusters"].get("spec", "cluster"))

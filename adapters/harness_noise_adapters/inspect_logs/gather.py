@@ -331,11 +331,11 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     header = task.log.header
     out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
     others = {i for i, es in enumerate(header.scores) if task.makes_other_scores(es)}
-    for i, label in _row_labels(header.scores, task.grid.repeats, others).items():
+    for i, called in _row_names(header.scores, task.grid.repeats, others).items():
         es = header.scores[i]
-        native = _Native(task, i, label, task.reduce(es), out)
+        native = _Native(task, i, called, task.reduce(es), out)
         if native.reduce is None and es.reducer not in (None, "mean"):
-            native.skip(label, (), f"its reducer {es.reducer} is not a mean over repeats")
+            native.skip(called, (), f"its reducer {es.reducer} is not a mean over repeats")
         else:
             native.gather()
     for key, of_key in out.own_clusters.items():
@@ -346,11 +346,11 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     return out
 
 
-def _row_labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
+def _row_names(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: Collection[int]) -> dict[int, str]:
     """Return {index of a score row: its name in our results}, distinct by reducer, without rows of `noise` alone.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
-    first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
+    first is then called "mean". With one repeat any reducer is the score itself, or a threshold on it.
 
     Args:
         eval_scores: they.
@@ -369,11 +369,11 @@ def _row_labels(eval_scores: Sequence[ScoreRow], repeats: int, of_other_scores: 
             means[key] = i
     names = [name for _, name in dict.fromkeys([*means, *others.values()])]
     plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
-    labels = {i: plain[key] for key, i in means.items()}
+    out = {i: plain[key] for key, i in means.items()}
     for i, key in others.items():
-        alone = repeats == 1 and plain[key] not in labels.values() and i not in of_other_scores
-        labels[i] = plain[key] if alone else f"{plain[key]} ({eval_scores[i].reducer})"
-    return dict(sorted(labels.items()))
+        alone = repeats == 1 and plain[key] not in out.values() and i not in of_other_scores
+        out[i] = plain[key] if alone else f"{plain[key]} ({eval_scores[i].reducer})"
+    return dict(sorted(out.items()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -431,7 +431,7 @@ class _Native:
 
     task: TaskAnswers
     index: int
-    label: str
+    called: str
     """The name of the EvalScore's rows."""
     reduce: Reduce | None
     out: GatheredMeans
@@ -473,7 +473,7 @@ class _Native:
         explained: list[str] = []
         for part in parts:
             key = part.key if several or not part.metrics else None
-            called = self.label if key is None else f"{self.label}/{key}"
+            called = self.called if key is None else f"{self.called}/{key}"
             mean = self.mean(part, key, called)
             if isinstance(mean, str):
                 self.skip(called, part.metrics, mean)
@@ -485,8 +485,8 @@ class _Native:
             said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
             told = {name for of in grouped for name in of.explains}
             for name in self.unexplained(parts, explained):
-                if name not in told and (name, self.label) not in said:
-                    self.skip(self.label, (name,), _OWN_CODE)
+                if name not in told and (name, self.called) not in said:
+                    self.skip(self.called, (name,), _OWN_CODE)
 
     def grouped(self, parts: Sequence[_Part]) -> list[MeanOfGroups]:
         """Return the row's means over groups of samples, if a metric weights all groups equally."""
@@ -494,7 +494,7 @@ class _Native:
         found = [name for name, metric in self.es.metrics.items() if is_mean_of_groups(metric)]
         if plain is None or not found:
             return []
-        whole = self.mean(replace(plain, metrics=(), usual=None), None, self.label)
+        whole = self.mean(replace(plain, metrics=(), usual=None), None, self.called)
         if isinstance(whole, str):
             return []
         final = self.task.log.header.computed and not self.task.cancelled and self.task.excluded is None

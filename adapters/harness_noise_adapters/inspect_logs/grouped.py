@@ -83,7 +83,7 @@ def of_groups(
         if entry is None or key not in entry:
             return None
         rows.setdefault(str(entry[key]), []).append(i)
-    parts = [_scores_of_group(whole, label, at, name) for label, at in rows.items()]
+    parts = [_scores_of_group(whole, called, at, name) for called, at in rows.items()]
     parts = [part for part in parts if not np.isnan(part.values).all()]
     ours = float(np.mean([mean_of_questions(part.values) for part in parts])) if parts else math.nan
     known = final and not math.isnan(metric.value)
@@ -95,15 +95,15 @@ def of_groups(
     return MeanOfGroups(group, tuple(parts), index, tuple(explains))
 
 
-def _scores_of_group(whole: Scores, label: str, rows: Sequence[int], metric: str) -> Scores:
+def _scores_of_group(whole: Scores, called: str, rows: Sequence[int], metric: str) -> Scores:
     """Return the scores of one group of samples as a task "TASK: GROUP"."""
     questions = whole.questions.at(rows)
     if questions.inputs is not None:  # two groups may ask one thing, which makes them no clusters of one task
-        questions = replace(questions, inputs=tuple(f"{label}: {words}" for words in questions.inputs))
+        questions = replace(questions, inputs=tuple(f"{called}: {words}" for words in questions.inputs))
     return replace(
         scores_of_rows(whole, rows),
         questions=questions,
-        task=f"{whole.task}: {label}",
+        task=f"{whole.task}: {called}",
         metric=metric,
         names=None,
     )

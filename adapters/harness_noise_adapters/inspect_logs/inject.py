@@ -138,7 +138,7 @@ def put_measures(results: EvalResults, estimates: Iterable[Estimate]) -> None:
     results.scores = [*(es for es in results.scores if not is_measure(es)), *measures]
 
 
-CLUSTERS = "cluster_labels"
+CLUSTERS = "cluster_of"
 """The key in the metadata of our first EvalMetric for clusters from a template: sample id → cluster."""
 
 

@@ -13,7 +13,7 @@ from ...arrays import BoolArray, FloatArray, IntArray
 from ...errors import counted
 from ...io.atomic import write_text
 from ...report import canvas, fmt
-from ...report.canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, label_of, name
+from ...report.canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, name, short_name
 from ...report.figures import numbers
 from ...results.rows import Difference, Estimate
 from ...stats import power
@@ -64,13 +64,13 @@ def _single(board: BenchmarkResult) -> BoolArray:
 
 
 def _marks(
-    drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str
+    drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray, series: int, caption: str
 ) -> None:
     """Draw markers with tooltips for those of these pairs that are drawn singly."""
     keep, pairs = _single(board)[rows], board.pairs
     titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
     models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
-    drawing.points(x[keep], y[keep], series, label, titles, models)
+    drawing.points(x[keep], y[keep], series, caption, titles, models)
 
 
 def pair_title(row: Difference) -> str:
@@ -99,11 +99,11 @@ def noise(board: BenchmarkResult) -> Picture | None:
     y = replace(canvas.axis_of(top, "SE of A − B", _scale(board), mean=False), low=0, high=1.05 * max(top) or 1.0)
     drawing = Drawing(x, y)
     points = _cloud(drawing, board, close, mean, c["se_total"][close])
-    for p, se, colour, dash, label in curves:
-        drawing.line(p, se, colour, dash=dash, label=label)
-    for i, (label, column) in enumerate(parts):
+    for p, se, colour, dash, caption in curves:
+        drawing.line(p, se, colour, dash=dash, caption=caption)
+    for i, (caption, column) in enumerate(parts):
         finite = np.isfinite(c[column][close])
-        _marks(drawing, board, close[finite], mean[finite], c[column][close][finite], i, label)
+        _marks(drawing, board, close[finite], mean[finite], c[column][close][finite], i, caption)
     alt, total = f"{counted(len(close), 'close pair')} of {len(board.pairs):,}", row.se_total
     if total is not None:
         digits = fmt.decimals(total.median)
@@ -115,7 +115,7 @@ def noise(board: BenchmarkResult) -> Picture | None:
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
-    """Return (x, y, colour, dash, label) of the theoretical curves of a pair's standard error by accuracy."""
+    """Return (x, y, colour, dash, caption) of the theoretical curves of a pair's standard error by accuracy."""
     row = board.benchmark
     n = float(np.median(board.pairs.columns["n_questions"][close]))
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
@@ -147,10 +147,10 @@ def separation(board: BenchmarkResult) -> Picture | None:
     size = float(np.median(n[rows]))
     for i, p in enumerate((0.05, 0.01, 0.001)):
         y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
-        drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
+        drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], caption=f"p = {p:g}")
     points = _cloud(drawing, board, rows, diff, apart)
-    for kept, series, label in ((~significant, 1, "not shown to differ"), (significant, 0, "shown to differ")):
-        _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, label)
+    for kept, series, caption in ((~significant, 1, "not shown to differ"), (significant, 0, "shown to differ")):
+        _marks(drawing, board, rows[kept], diff[kept], apart[kept], series, caption)
     alt = (
         f"Shown to differ: {int(significant.sum()):,} of {counted(len(rows), 'pair')}. The lines show the difference "
         "with p = 0.05, 0.01 and 0.001 (one answer each) at each level of disagreement. The shaded corner is "
@@ -176,11 +176,13 @@ def accuracies(board: BenchmarkResult) -> Picture | None:
     points = _cloud(drawing, board, rows, low, high)
     if ends[1] > ends[0]:
         drawing.line(ends, ends, MUTED, dash=DASHES[1])
-    for i, (_, label) in enumerate(_BANDS):
+    for i, (_, caption) in enumerate(_BANDS):
         at = band == i
         if at.any():
-            _marks(drawing, board, rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
-    counts = ", ".join(f"{counted(int((band == i).sum()), 'pair')} with {label}" for i, (_, label) in enumerate(_BANDS))
+            _marks(drawing, board, rows[at], low[at], high[at], (0, 2, 3, 1)[i], caption)
+    counts = ", ".join(
+        f"{counted(int((band == i).sum()), 'pair')} with {caption}" for i, (_, caption) in enumerate(_BANDS)
+    )
     return drawing.done("accuracies", "Which means differ significantly", f"{counts} (unadjusted).", points)
 
 
@@ -256,7 +258,7 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
         models = f"{counted(size, 'model')} at {low:.2f}–{high:.2f}"
         fit = benchmark.fit_beta(values)
         fitted = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
-        drawing.curve([*np.repeat(steps, 2), 1.0], up, i, label=models, title=f"{models}: {fitted}")
+        drawing.curve([*np.repeat(steps, 2), 1.0], up, i, caption=models, title=f"{models}: {fitted}")
         if fit is not None:
             y = betainc(*fit, x)
             drawing.points(x, y, i, fitted, [f"{fitted}: {b:.2f} at {a:.2f}" for a, b in zip(x, y, strict=True)])
@@ -291,7 +293,7 @@ def measure(board: BenchmarkResult) -> str:
     return name(fmt.metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
 
 
-def _mean_label(board: BenchmarkResult) -> str:
+def _mean_caption(board: BenchmarkResult) -> str:
     return f"{measure(board)}, {_level(board)} CI"
 
 
@@ -303,7 +305,7 @@ def _interval_or_mean(row: Estimate | Checkpoint) -> tuple[float, float, float]:
 
 def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) -> Axis:
     ends = [end for row in rows for end in _interval_or_mean(row)]
-    return canvas.axis_of(ends, _mean_label(board), _scale(board), mean=True)
+    return canvas.axis_of(ends, _mean_caption(board), _scale(board), mean=True)
 
 
 def model_title(row: Model) -> str:
@@ -319,7 +321,7 @@ def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
 
 
 def means(board: BenchmarkResult, name: str = "") -> Picture | None:
-    """Draw the ROWS best models' means with intervals, `name` before the axis label. None without a mean."""
+    """Draw the ROWS best models' means with intervals, `name` before the axis caption. None without a mean."""
     rows = [
         Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
         for row, place in _models(board)
@@ -331,7 +333,7 @@ def means(board: BenchmarkResult, name: str = "") -> Picture | None:
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"the {best} that are not significantly worse than the best" if best > 1 else "the best"
     alt += f", {_level(board)} intervals{f'; filled: {filled}' if best else ''}."
-    return forest("means", "Means", alt, rows[:ROWS], f"{name}{_mean_label(board)}", scale=_scale(board))
+    return forest("means", "Means", alt, rows[:ROWS], f"{name}{_mean_caption(board)}", scale=_scale(board))
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
@@ -345,16 +347,16 @@ def frontier(board: BenchmarkResult) -> Picture | None:
     across = _mean_axis([cost[row.model] for row, _ in both], board.beside)
     drawing = Drawing(across, _mean_axis([row for row, _ in both], board))
     counts = []
-    for i, (where, label) in enumerate((("yes", "on the frontier"), ("open", "open"), ("no", "beaten in both"))):
+    for i, (where, caption) in enumerate((("yes", "on the frontier"), ("open", "open"), ("no", "beaten in both"))):
         kept = [(row, cost[row.model], place) for row, place in both if (row.frontier or "open") == where]
-        counts.append(f"{len(kept)} {label}")
+        counts.append(f"{len(kept)} {caption}")
         for row, other, place in kept:
             drawing.line(_interval_or_mean(other), [row.mean] * 3, COLOURS[i], data_m=place)
             drawing.line([other.mean] * 3, _interval_or_mean(row), COLOURS[i], data_m=place)
         if kept:
             x, y = [other.mean for _, other, _ in kept], [row.mean for row, *_ in kept]
             titles = [f"{model_title(row)}; {numbers(other)}" for row, other, _ in kept]
-            drawing.points(x, y, i, label, titles, [place for *_, place in kept])
+            drawing.points(x, y, i, caption, titles, [place for *_, place in kept])
     measured = f"{len(both)} models by score and {board.beside.benchmark.metric}, with intervals"
     return drawing.done("frontier", "Frontier", f"{measured}: {', '.join(counts)}.")
 
@@ -380,7 +382,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
         drawing.text(float(drawing.px(x)), float(drawing.py(y)) + 0.35 * letters, words, **style)
 
     for i, (row, place) in enumerate(rows):
-        write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=canvas.INK, data_m=place)
+        write(i + 0.85, i + 0.5, short_name(row.model), text_anchor="end", fill=canvas.INK, data_m=place)
     pairs, apart = board.pairs, 0
     among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
     for k in np.flatnonzero(among).tolist():
@@ -418,7 +420,7 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
         x, colour = [row.step for row in rows], COLOURS[i % len(COLOURS)]
         low, mean, high = zip(*map(_interval_or_mean, rows), strict=True)
         drawing.area(x, low, high, colour, 0.16)
-        drawing.curve(x, mean, i, label=rows[0].series if len(drawn) > 1 else "")
+        drawing.curve(x, mean, i, caption=rows[0].series if len(drawn) > 1 else "")
         for row in rows:
             title = f"step {step_text(row.step)}: {numbers(row)}"
             if row.since_first is not None:
@@ -478,9 +480,9 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     alt += "verdicts have it. Each interval is of its own pair"
     if len(rows) > ROWS:
         alt += f". The {len(rows) - ROWS} models furthest away are not drawn"
-    label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
+    caption = f"difference to {name(names[against], 24)}, {_level(board)} CI"
     sides = ("worse", "better") if pairs.sign > 0 else ("better", "worse")
-    return forest("forest", f"Differences to {rival}", alt + ".", shown, label, sides=sides, scale=_scale(board))
+    return forest("forest", f"Differences to {rival}", alt + ".", shown, caption, sides=sides, scale=_scale(board))
 
 
 def _difference_text(row: Any, diff: float, low: float, high: float) -> str:

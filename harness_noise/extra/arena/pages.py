@@ -88,8 +88,8 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
 def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words: Words) -> str:
     marks = Marks()
     models = report.models(board, marks, "Models")
-    labels = [column.label for column in models.columns]
-    models = models.keeping(sorted(range(len(labels)), key=lambda i: (i > 0, labels[i] != "best?", i)))
+    headings = [column.heading for column in models.columns]
+    models = models.keeping(sorted(range(len(headings)), key=lambda i: (i > 0, headings[i] != "best?", i)))
     rows = report.chosen_pairs(board, PAIRS)
     order = report.ranked(board)
     place = {model: i for i, model in enumerate(board.pairs.names)}
@@ -132,7 +132,9 @@ def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
     section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
-        (column.label, value, column.hint) for column, value in zip(section.columns, values, strict=True) if column.hint
+        (column.heading, value, column.hint)
+        for column, value in zip(section.columns, values, strict=True)
+        if column.hint
     ]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...arrays import BoolArray
 from ...errors import counted, some_of
 from ...report import fmt
-from ...report.canvas import label_of
+from ...report.canvas import short_name
 from ...report.columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
 from ...report.sentences import ODD
 from ...report.summary import slice_sentences
@@ -233,7 +233,7 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     """Return a table with the typical noise of each benchmark over pairs: median, and range if `ranges`."""
 
     def spread(
-        label: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
+        heading: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
     ) -> Column:
         def cell(row: Benchmark) -> str:
             value: Spread | None = getattr(row, name)
@@ -250,14 +250,14 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
                 median, low, high = (fmt.number(x, digits) for x in _values(value))
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
 
-        return Column(label, cell, hint, rank, optional=optional)
+        return Column(heading, cell, hint, rank, optional=optional)
 
-    def limit(label: str, name: str, hint: str) -> Column:
+    def limit(heading: str, name: str, hint: str) -> Column:
         def cell(row: Benchmark) -> str:
             median = row.se_total.median if row.se_total else None
             return fmt.shown(row, getattr(row, name), digits=fmt.decimals(median, row.smallest_significant_diff))
 
-        return Column(label, cell, f"{hint}, each pair by its own interval", 1)
+        return Column(heading, cell, f"{hint}, each pair by its own interval", 1)
 
     close = "pairs differing by less than 5 SEs (1 answer), of all pairs"
     sizes = "difference of adjacent sizes of a model family, in SEs (1 answer)"
@@ -335,7 +335,7 @@ def across_section(arena: Arena) -> list[Section]:
 
 
 def column_names(boards: Sequence[BenchmarkResult]) -> list[str]:
-    """Return the leaderboard's column labels: the task, with the metric if a task has several."""
+    """Return the leaderboard's column headings: the task, with the metric if a task has several."""
     tasks = Counter(board.key[0] for board in boards)
     return [
         fmt.shorten(board.key[0], 24) if board.key[0] and tasks[board.key[0]] == 1 else board_name(board)
@@ -380,7 +380,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         TextColumn(
             "frontier", _frontier, "whether no model is as good and as cheap, one of both better", optional=True
         ),
-        *mean_columns("n k missing judge bias labels gain"),
+        *mean_columns("n k missing judge bias labelled gain"),
         marks.column(),
     ]
     return section(title, ranked(board), columns)
@@ -558,7 +558,7 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
     by_rank = "Kendall's tau-b with the models' means over the other questions"
     suspect = "better models do worse on it, more clearly than chance explains"
     columns = [
-        TextColumn("Question", lambda row: label_of(row.question, width)),
+        TextColumn("Question", lambda row: short_name(row.question, width)),
         TextColumn("Text", lambda row: fmt.shorten(texts.get(row.question, ""), 100), optional=True),
         TextColumn("Cluster", lambda row: fmt.shorten(row.cluster or "", 40), optional=True),
         Column("difficulty", difficulty, "1 − mean score over the models"),

@@ -30,14 +30,14 @@ def own_sentence(term: Term, row: Any) -> str:
 
 
 def _cells_with_term(term: Term, row: Estimate | Difference) -> list[str]:
-    """Return "label text" of each of the row's columns that shows the term."""
+    """Return "heading text" of each of the row's columns that shows the term."""
     columns = MEANS if isinstance(row, Estimate) else DIFFERENCES
-    shown = [(column.label, column.text_of(row)) for column in columns.values() if _is_of(column, term)]
-    return [f"{label} {text}" for label, text in shown if text not in ("", fmt.MISSING)]
+    shown = [(column.heading, column.text_of(row)) for column in columns.values() if _is_of(column, term)]
+    return [f"{heading} {text}" for heading, text in shown if text not in ("", fmt.MISSING)]
 
 
 def _is_of(column: Column, term: Term) -> bool:
-    return bool(column.label) and column.label in term.labels
+    return bool(column.heading) and column.heading in term.labels
 
 
 def _mean(row: Estimate | Difference) -> str:

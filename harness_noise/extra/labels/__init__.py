@@ -62,6 +62,13 @@ EXTRA = Extra(
             },
         ),
     },
+    words={
+        "corrected": "With labels",
+        "advice for a corrected row": "More labels help.",
+        "few_failures": " With [people's labels](methods/judges.md) also if fewer than 10 questions (clusters) hold "
+        "the judge's errors that the labels show: that few are seen does not prove that there are few, so the "
+        "standard error counts two more. More labels help.",
+    },
     notes={
         "labels_used": "which labels count",
         "not_labelled": "what has too few labels",

@@ -253,7 +253,7 @@ def pictures(plan: Plan) -> list[Picture]:
         ),
     )
     drawing.line(
-        [drawing.x.low, drawing.x.high], [plan.effect] * 2, MUTED, dash=DASHES[1], label="the effect asked for"
+        [drawing.x.low, drawing.x.high], [plan.effect] * 2, MUTED, dash=DASHES[1], caption="the effect asked for"
     )
     for i, k in enumerate(sorted({row.repeats for row in plan.table})):
         rows = sorted((row for row in plan.table if row.repeats == k), key=lambda row: row.n_questions)

@@ -1,11 +1,11 @@
 "use strict";
 // Sorts a table by a click on its head, filters its rows, saves it; without it the page is complete, only still.
-const button = (text, label, done) => {
+const button = (text, words, done) => {
   const made = document.createElement("button");
   made.type = "button";
   made.className = "small";
   made.textContent = text;
-  made.setAttribute("aria-label", label);
+  made.setAttribute("aria-label", words);
   made.addEventListener("click", done);
   return made;
 };

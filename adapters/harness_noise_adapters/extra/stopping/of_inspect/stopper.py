@@ -87,7 +87,7 @@ class DecidingScore:
     key: str | None
     """Key of its dictionaries."""
     metric: str
-    label: str
+    called: str
     """The scorer's name in the rows of a log."""
 
     def value(self, scores: Mapping[str, Any]) -> Any:
@@ -309,14 +309,14 @@ class Stopper:
         answers = list(islice(self.block, sum(self.sizes[:blocks])))
         read = numbers([self.values.get(answer) for answer in answers])
         if read.words:
-            raise InputError(f"{self.decides.label} has scores that are no numbers, such as {read.example!r}")
+            raise InputError(f"{self.decides.called} has scores that are no numbers, such as {read.example!r}")
         places = grid([key for key, _ in answers], [epoch for _, epoch in answers], order=self.questions.keys)
         rows, values = [self.index[key] for key in places.keys], places.fill(read.values)
         other, accuracy = self.other, self.decides.metric == "accuracy"
         return Scores(
             task=self.task,
             metric=self.decides.metric,
-            scorer=self.decides.label,
+            scorer=self.decides.called,
             questions=self.questions.at(rows),
             values=values,
             clusters=picked(self.clusters, rows),
@@ -419,8 +419,8 @@ class Stopper:
             )
             out["drawn"] = [drawn.to_dict()]
         if self.taken_clusters is not None:
-            labels, words = self.taken_clusters
-            out["clusters"] = {"spec": words, "labels": dict(zip(self.questions.keys, labels, strict=True))}
+            clusters, words = self.taken_clusters
+            out["clusters"] = {"spec": words, "cluster_of": dict(zip(self.questions.keys, clusters, strict=True))}
         if self.asking.repeats:
             out["repeats"] = {"asked": self.most or self.epochs, "most": self.epochs, "message": self.enough}
         return out

@@ -276,7 +276,7 @@ def register(item: C) -> C:
 
 @cache
 def load_packages() -> None:
-    """Import the packages that register further estimators, intervals or tests by entry point."""
+    """Import once the packages that register further estimators, intervals or tests, and check their partners."""
     for entry in entry_points(group=GROUP):
         entry.load()
     check_partners()

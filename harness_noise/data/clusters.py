@@ -57,7 +57,7 @@ class FileSpec:
         return len(self.text) > _LONGEST_SPEC or any(mark in self.text for mark in ("{{", "{%", "{#"))
 
     def for_task(self, *names: str) -> FileSpec | None:
-        """Return the part of this SPEC (`TASK=SPEC,…`) that is for a task under one of these names, or None."""
+        """Return the part of this SPEC (`TASK=SPEC,…`) for a task of one of these names, or None. Too long: itself."""
         if len(self.text) > _LONGEST_SPEC:
             return self
         parsed = ClusterSpec.parse(UserSpec(self.text))  # which only takes it apart

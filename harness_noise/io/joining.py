@@ -182,7 +182,7 @@ def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable
 
 
 def _equal(a: Run, b: Run, task: str) -> bool:
-    """Return True if two runs have exactly equal scores on a task, as a file and its copy do."""
+    """Return True if two runs' scores on a task (values without scores) are exactly equal, as of a file and a copy."""
 
     def content(run: Run) -> dict[tuple[str, str, str], Any]:
         rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]

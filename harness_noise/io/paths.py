@@ -177,7 +177,7 @@ BUFFER = 1 << 20
 
 
 def opened(path: Path, size: int = BUFFER) -> BufferedReader:
-    """Open a local file or a URL for reading bytes, with a buffer of `size` bytes.
+    """Open a local file or a URL for reading bytes, buffered. Refuse local pipes, folders and links out of the folder.
 
     Raises:
         OSError: it cannot be opened, or may not be (`harness_noise.io.door`).
@@ -243,7 +243,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def loads(data: bytes) -> Any:
-    """Parse JSON bytes, NaN and Infinity allowed. Refuse an object with a name twice.
+    """Parse JSON bytes, NaN and Infinity allowed. Refuse an object with a name twice, and more values than `NODES`.
 
     Raises:
         ValueError: it is no JSON, or an object has one name twice, of which every decoder keeps the last silently; or

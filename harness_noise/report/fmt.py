@@ -59,7 +59,7 @@ def digits_of_flip(flip: Flip) -> int:
 
 
 def value_of(row: Any) -> float | None:
-    """Return a row's estimate: its mean, difference or coefficient, whichever field it has. None without any."""
+    """Return a row's mean, diff, estimate or coefficient, the first of these fields that it has. None without any."""
     names = ("mean", "diff", "estimate", "coefficient")
     value: float | None = next((getattr(row, name) for name in names if hasattr(row, name)), None)
     return value

@@ -131,7 +131,7 @@ class Cells:
     """The `factors` that were asked for, by estimator."""
 
     def take(self, rows: IntArray | BoolArray) -> Cells:
-        """Return the cells of only those means (rows of `sizes`) that are selected."""
+        """Return the cells of only the selected means (rows of `sizes`). As they are if all means share one row."""
         if len(self.sizes) == 1:
             return self
         shares = None if self.shares is None else self.shares[rows]

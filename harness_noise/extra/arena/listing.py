@@ -18,7 +18,7 @@ def rows() -> dict[str, str]:
 
 
 def about(what: str) -> list[Mapping[str, object]] | None:
-    """Return figures, task, metric, source of each profile in a file or of a name. None for a URL or another file."""
+    """Return [{figures, task, metric, source}] of a file's or name's profiles. None: other file. Refuse other names."""
     if is_url(what) or (Path(what).exists() and not is_profile(what)):
         return None
     return [

@@ -90,7 +90,7 @@ def _stopped_early(out: Path, log: TextIO) -> None:
 
 @contextlib.contextmanager
 def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]], None]]:
-    """Within the block, write a harness's output to `log`, and print its results. Yields a printer of commands.
+    """Write a harness's output to `log` within the block, and print its results. Yields a printer of commands.
 
     Yields a function that shows a command.
     """

@@ -541,7 +541,7 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
     more = ". A third one would let the gate see about twice as much" * (len(runs) == 2)
     notes = [Note("several_baselines", f"{len(runs)} baseline runs{whose}: what runs differ by counts, too{more}")]
     run = replace(_set_of_right(joined, runs), model=f"mean of {len(runs)} runs", corpus=(), drawn=first.drawn)
-    run, lacking = _complete(_marked(run, runs_of_one=1.0))
+    run, lacking = _only_complete(_marked(run, runs_of_one=1.0))
     said = f"{lacking:,} questions that a baseline run lacks are left out"
     notes += [Note("not_in_all_runs", said)] if lacking else []
     return run, [*notes, *twice, *(note for note in joined.notes if note.code == "one_run_twice")]
@@ -560,7 +560,7 @@ def _check_several(settings: Settings) -> None:
         raise InputError("several baseline runs are paired by question: leave `unpaired=True` out, or give one")
 
 
-def _complete(run: Run) -> tuple[Run, int]:
+def _only_complete(run: Run) -> tuple[Run, int]:
     """Empty the questions that some column lacks. Return the run and the number of such questions."""
     lacking = 0
 

@@ -151,7 +151,7 @@ class Gate(Document):
         return self.outcome == PASS
 
     def __bool__(self) -> bool:
-        """True if it passed: `if hn.gate(…)` lets no other outcome through."""
+        """Return True if it passed: `if hn.gate(…)` lets no other outcome through."""
         return self.passed
 
     @property

@@ -57,7 +57,7 @@ class CorrectedColumns(Correction):
     one_task: ClassVar[str] = "labels correct the scores of one side only: both need labels, or neither"
 
     def contrast(self, each: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
-        """Return the correction of Σ coefficient × mean over runs, labelled where every run is."""
+        """Return the correction of Σ coefficient × mean over runs: labels where every run has one, counts summed."""
         return contrast_of(each, coefficients)
 
     def moments(self, m: Moments, plan: Design) -> Moments:
@@ -109,7 +109,7 @@ def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrectio
 
 
 def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[float]) -> CorrectedColumns:
-    """Return the correction of Σ coefficient × mean over runs, labelled where every run is."""
+    """Return the correction of Σ coefficient × mean over runs: labels where every run has one, counts summed."""
 
     def of(name: str, power: int = 1) -> FloatArray:
         terms = [a**power * getattr(x, name) for a, x in zip(coefficients, columns, strict=True)]

@@ -1,4 +1,4 @@
-"""What a plan weighs: answers, questions, calls of a judge and labels of people, by what they cost and gain.
+"""Answers, questions, calls of a judge and labels of people that a plan weighs, by what they cost and gain.
 
 [Särndal] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
 """

@@ -571,7 +571,7 @@ def _of_other_formats(folder: Path, own: str) -> dict[Path, str]:
 
 @contextmanager
 def _folders_in_order(backwards: bool) -> Iterator[None]:
-    """Within the block, list folders in alphabetical or reverse order, as other file systems might."""
+    """List folders in alphabetical or reverse order within the block, as other file systems might."""
     listdir, scandir = os.listdir, os.scandir
 
     class Entries(ExitStack):

@@ -136,8 +136,6 @@ KEYWORDS = {
     "against": "compare",
     # what else is computed
     **dict.fromkeys(("questions", "by_question"), "compare"),
-    "answers_b": "published",
-    "n": "published",
 }
 """Keyword outside `Settings` → the functions that obey it, among those that could get it."""
 

@@ -1,22 +1,14 @@
-"""Rows without questions of their own: two counts of right answers, and other methods over several tasks."""
+"""Other methods over several tasks than the overall row: Stouffer, inverse variance, Wilcoxon."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
-import numpy as np
-
-from ..choices import AGRESTI_CAFFO, FISHER
 from ..results.diagnostics import SCORED
 from ..results.rows import Difference
-from ..settings import Settings, check_scale
 from ..stats import combine as methods
-from ..stats import decision
 from ..stats.decision import Skew, skewed_alike
-from ..stats.intervals import agresti_caffo
-from .rows import RowDecision, decide_rows
 
 
 def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | None]]) -> tuple[methods.Combined, ...]:
@@ -50,51 +42,3 @@ def other_methods(whole: Difference, rows: Sequence[tuple[Difference, Skew | Non
         out = [methods.refused(merged, SCORED) for merged in out]
     about = {name: getattr(whole, name) for name in ("metric", "scorer", "model_a", "model_b", "run_a", "run_b")}
     return tuple(replace(merged, **about) for merged in out)
-
-
-def compare_counts(a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings) -> Difference:
-    """Return A − B of counts, x of n and y of m right: Fisher's exact p (unpaired), Agresti–Caffo interval, verdict.
-
-    The statistic is z of the pooled test of two proportions.
-
-    Args:
-        a: right answers and questions of A.
-        b: of B.
-        names: what to call them.
-        settings: level and margin.
-
-    Raises:
-        InputError: more right answers than questions, or a margin that is not on the scale of shares.
-    """
-    (x, n), (y, m) = a, b
-    check_scale("margin", settings.margin, (0.0, 1.0), "a share of right answers", known=True)
-    p = np.array([methods.fisher_exact(x, n, y, m)])
-    pooled, diff, unknown = (x + y) / (n + m), np.array([x / n - y / m]), np.array([np.nan])
-    variance = np.array([pooled * (1 - pooled) * (1 / n + 1 / m)])
-    z = diff / np.sqrt(np.where(variance > 0, variance, 1.0))
-    of = decision.Differences(diff, variance, df=unknown, zero=np.array([False]), p_zero=unknown)
-    limits = partial(agresti_caffo, np.array([x / n]), n, np.array([y / m]), m)
-    test = decision.Test(p, statistic=z, by_p=True, of_all=True, limits=limits, interval=AGRESTI_CAFFO.name)
-    row = RowDecision.of(
-        decision.decide(of, settings, test),
-        {"unpaired"},
-        task="",
-        metric="counts",
-        scorer="none",
-        higher_is_better=None,
-        model_a=names[0],
-        model_b=names[1],
-        n_questions=n + m,
-        n_clusters=n + m,
-        n_only_a=n,
-        n_only_b=m,
-        repeats_a=1,
-        repeats_b=1,
-        mean_a=x / n,
-        mean_b=y / m,
-        diff=diff.item(),
-        level=settings.level,
-        test=FISHER.name,
-        _zero_one=True,
-    )
-    return decide_rows([row], settings)[0]

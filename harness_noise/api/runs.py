@@ -13,7 +13,7 @@ from ..errors import InputError, check_count
 from ..extras import module_of
 from ..io import registry
 from ..io.paths import PathInput
-from ..io.sources import Source, Sources, listed, names, only_of
+from ..io.sources import Source, Sources, listed, names
 from ..results.rows import Analysis, Comparison
 from ..settings import Settings, check_obeyed
 from .keywords import Choices, Request
@@ -215,9 +215,11 @@ def compare(
     check_count("questions", questions, least=0)
     extras = {"questions": questions or None, "by_question": by_question}
     own: dict[str, Any] = extras | {"by": by, "looks": looks, "against": base, "complete": whole}
-    own |= {"answers_b": answers_b, "n": n, "profile": profile}
-    if profile is not None:
-        module_of("profile")
+    of_numbers = {"answers_b": answers_b, "n": n, "profile": profile}
+    own |= of_numbers
+    for name, value in of_numbers.items():
+        if value is not None:
+            module_of(name)
     form = "compare"
     pairs: list[tuple[Run, Run]] = []
     if any(number is not None for number in numbers):
@@ -228,7 +230,8 @@ def compare(
         check_obeyed("unpaired", extras)
     request.check_measures(complete=whole, looks=looks)
     if form == "published":
-        result = _compare_with_published(sources[0], numbers[1], answers_b, n, request)
+        numbers_of = module_of("answers_b", "a comparison with a published number")
+        result: Comparison = numbers_of.compare_with_published(sources[0], numbers[1], answers_b, n, request)
     elif form != "compare":
         result = _compare_numbers(numbers, models, profile, request)
     else:
@@ -299,21 +302,6 @@ def _run_of_count(count: tuple[int, int]) -> Run:
     return Run(f"{right} of {n}", f"{right}/{n}", "counts", scores=(scores,))
 
 
-def _compare_with_published(
-    source: Source, value: Number | None, answers: float | None, n: int | None, request: Request
-) -> Comparison:
-    """Return A − B of a run and a published number, on the same questions or n others. Refuse both or neither."""
-    from ..analysis.published import Published, compare_number, hint
-
-    check_count("n", n)
-    number = Published(float(value), n, answers)  # type: ignore[arg-type]
-    if (answers is None) == (n is None):
-        both = "" if n is None else "`answers_b` says that the questions are the same, and `n` that they are others. "
-        raise InputError(both + hint(number.value))
-    run = only_of(request.runs([source]), [source])
-    return compare_number(run, number, request.settings)
-
-
 def _compare_numbers(
     numbers: Sequence[Number | None], models: Sequence[str], profile: str | Path | None, request: Request
 ) -> Comparison:
@@ -326,13 +314,10 @@ def _compare_numbers(
     called, settings = (models[0], models[1]) if models else ("A", "B"), request.settings
     counts = [number for number in numbers if isinstance(number, tuple)]
     if len(counts) == len(numbers):
-        from ..analysis.combine import compare_counts
-        from ..stats.combine import UNPAIRED
-
         if len(counts) != 2:
             raise InputError(f"{len(counts)} counts are given: compare two, as 74/100 66/100")
-        row = compare_counts(counts[0], counts[1], called, settings)
-        return Comparison(settings.to_dict(), (row,), (Note("unpaired", UNPAIRED),))
+        compared: Comparison = module_of("answers_b", "a comparison of two counts").of_counts(*counts, called, settings)
+        return compared
     scores = [number for number in numbers if isinstance(number, float)]
     if not len(scores) == len(numbers) == 2:
         raise InputError(

@@ -1,6 +1,6 @@
-"""Tests over several tasks or models, and comparisons of mere counts.
+"""Tests over several tasks or models.
 
-Fisher's exact test [Fisher], signed ranks [Wilcoxon], Stouffer's z [Stouffer; Liptak for the weights], and
+Signed ranks [Wilcoxon], Stouffer's z [Stouffer; Liptak for the weights], and
 inverse-variance (fixed-effect) weights [Cochran].
 """
 
@@ -16,13 +16,8 @@ import numpy as np
 from scipy import special
 
 from ..arrays import FloatArray
-from ..errors import InputError
 from .tolerances import SLACK, SMALLEST
 
-UNPAIRED = (
-    "only counts are known, so which answers belong to one question is lost: the test treats the two runs as "
-    "independent, and a paired test on the samples would see more"
-)
 LEAST_DF = 20.0
 """Degrees of freedom of every row below which inverse-variance weights and Cochran's Q are refused."""
 
@@ -181,18 +176,3 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
             warnings.simplefilter("ignore")  # scipy warns of ties in the normal approximation
             p = float(stats.wilcoxon(d, method=method).pvalue)
     return Combined("Wilcoxon signed-rank", n, None, None, plus, p)
-
-
-def fisher_exact(x: int, n: int, y: int, m: int) -> float:
-    """Return Fisher's exact two-sided p that accuracies x/n and y/m are equal. Refuse impossible counts.
-
-    It is conservative, and ignores that the questions may be paired.
-
-    Raises:
-        InputError: more right answers than questions, or none asked.
-    """
-    if min(x, y) < 0 or x > n or y > m or min(n, m) < 1:
-        raise InputError(f"{x} of {n} and {y} of {m}: the right answers must be between 0 and the number of questions")
-    from scipy.stats import fisher_exact as exact  # takes long to import
-
-    return float(exact(np.array([[x, n - x], [y, m - y]])).pvalue)

@@ -11,11 +11,11 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.proportion import proportions_ztest
 
-from harness_noise.analysis.combine import compare_counts, other_methods
+from harness_noise.analysis.combine import other_methods
+from harness_noise.extra.numbers.counts import compare_counts, fisher_exact
 from harness_noise.settings import Settings
 from harness_noise.stats.combine import (
     equal_weights,
-    fisher_exact,
     inverse_variance,
     stouffer,
     wilcoxon,

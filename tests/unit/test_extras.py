@@ -87,6 +87,9 @@ ASKED = {
     "plan": ["plan", "--n", "100", "--accuracy", "0.7"],
     "regress": ["regress", "a.csv", "--on", "x"],
     "--by": ["analyze", "a.csv", "--by", "x"],
+    "a comparison with a published number": ["compare", "a.csv", "0.5"],
+    "--n": ["compare", "a.csv", "b.csv", "--n", "100"],
+    "a comparison of two counts": ["compare", "74/100", "66/100"],
     "--chance": ["analyze", "a.csv", "--chance", "0.25"],
     "--weights by a property of the questions": ["analyze", "a.csv", "--weights", "mix.csv"],
     "--complete": ["compare", "a.csv", "b.csv", "--complete", "a.csv"],
@@ -263,8 +266,9 @@ from support.lm_eval_written import lm_eval
 folder = Path(sys.argv[1])
 transcripts.runs(folder)
 for name in transcripts.COMMANDS:
-    # --by and --profile are of extras
-    if name.startswith(("analyze", "compare")) and not {"--by", "--profile"} & {*transcripts.COMMANDS[name].split()}:
+    # --by, --profile and counts are of extras
+    of_extras = {"--by", "--profile", "74/100"} & {*transcripts.COMMANDS[name].split()}
+    if name.startswith(("analyze", "compare")) and not of_extras:
         for width in transcripts.WIDTHS:
             (folder / f"{name}-{width}.txt").write_text(transcripts.transcript(name, width, folder), encoding="utf-8")
 run = lm_eval(folder, "run")

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from harness_noise import as_scores
-from harness_noise.analysis.combine import compare_counts
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.arrays import rows_of
 from harness_noise.data.scores import Run
 from harness_noise.extra.arena.build import arena
+from harness_noise.extra.numbers.counts import compare_counts, fisher_exact
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
-from harness_noise.stats.combine import fisher_exact
 from harness_noise.stats.decision import Differences, apply_adjustment, decide
 from harness_noise.stats.intervals import ExtendedSample
 

@@ -32,7 +32,6 @@ from ...analysis.comparison import compare_runs, compared_of, matched_scores
 from ...analysis.drawing import NOT_RANDOM, UNEQUAL
 from ...analysis.mean import analyze_run
 from ...analysis.overall import Measure, Top, top_level, top_shares
-from ...analysis.published import NOT_THESE, Published, check_value, distance_with_noise
 from ...analysis.ranges import Ends, score_range
 from ...analysis.repeats import as_repeats, copy_notes, is_one_run, without_copies
 from ...analysis.sample import align, codes_of, is_scored
@@ -54,6 +53,7 @@ from ...stats.contrast import question_stats
 from ...stats.decision import OneSided
 from ...stats.power import Units, noncentrality
 from ...stats.tolerances import ROUNDING, SLACK
+from ..published import NOT_THESE, Published, check_value, distance_with_noise
 from .checks import with_scoring, without_texts, worst_case
 from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from ...analysis.published import check_mean
 from ...analysis.sample import is_scored
 from ...arrays import FloatArray, picked
 from ...data.notes import Note
@@ -21,6 +20,7 @@ from ...stats.decision import holm
 from ...stats.moments import run_component
 from ...stats.power import noncentrality
 from ..ground import needed, refuse_others
+from ..published import check_mean
 from . import stats
 from .read import Key, TotalsOf, are_answers, read_totals
 from .results import RunMean, Total, TotalDifference, Totals, TotalsComparison

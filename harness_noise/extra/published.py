@@ -17,6 +17,8 @@ from decimal import Decimal
 
 import numpy as np
 
+from ..analysis.mean import analyze_run
+from ..analysis.rows import RowDecision, decide_rows
 from ..arrays import FloatArray
 from ..choices import T_TEST, T
 from ..data.scores import Run
@@ -26,8 +28,6 @@ from ..settings import InPoints, Settings, check_unit
 from ..stats.decision import Differences, Test, decide, p_beyond
 from ..stats.intervals import Limits, critical, t_limits, wilson
 from ..stats.tolerances import ROUNDING
-from .mean import analyze_run
-from .rows import RowDecision, decide_rows
 
 DOUBTED = "not_these_questions"
 NOT_THESE = (

@@ -82,19 +82,20 @@ def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequenc
         InputError: nearly every question lacks nearly every repeat.
     """
     named = ids if set(map(type, ids)) == {str} else list(map(str, ids))
-    present = dict.fromkeys(named)
-    if order is not None:
-        present = {key: None for key in map(str, order) if key in present} | present
-    index = {key: row for row, key in enumerate(present)}
-    rows = np.fromiter(map(index.__getitem__, named), np.intp, len(named))
+    began: dict[str, int] = {}
+    starts = np.fromiter(map(began.setdefault, named, range(len(named))), np.intp, len(named))
+    keys = tuple(began if order is None else {key: 0 for key in map(str, order) if key in began} | began)
+    first = [began[key] for key in keys]
+    row_of = np.zeros(len(named), np.intp)
+    row_of[first] = np.arange(len(keys))
+    rows = row_of[starts]
     columns = names = None
     if epochs is not None:
         of_epoch = {epoch: column for column, epoch in enumerate(sorted(set(epochs)))}
         names = tuple(map(str, of_epoch))
         columns = np.fromiter(map(of_epoch.__getitem__, epochs), np.intp, len(epochs))
-    places = AnswerPlaces.of(rows, len(index), "the log", columns)
-    first = np.unique(rows, return_index=True)[1].tolist()
-    return AnswerGrid(places.rows, places.columns, places.shape, tuple(index), tuple(first), names)
+    places = AnswerPlaces.of(rows, len(keys), "the log", columns)
+    return AnswerGrid(places.rows, places.columns, places.shape, keys, tuple(first), names)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

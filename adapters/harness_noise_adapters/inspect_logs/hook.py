@@ -175,7 +175,7 @@ def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, 
         scores: un-reduced, one mapping from scorer to score for each sample and epoch.
     """
     cancelled = _cancelled()
-    answers = HandedOver([*scores, *(_not_counted(live, scores) if cancelled else ())])
+    answers = HandedOver([*scores, *_not_counted(live, scores)] if cancelled else scores)
     header = live.header(results=results.model_dump(), status="cancelled" if cancelled else "success")
     lacking = max(0, header.total_samples - header.not_asked - len(answers))
     if cancelled:  # the others were never given

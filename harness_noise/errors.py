@@ -73,6 +73,8 @@ FORMER = {
     "--reference": "--profile NAME|FILE (whose noise), or --complete RUN (a run that has answered everything)",
     "baseline=": "against=",
     "baseline_model=": "against=",
+    "reference=": "profile= (whose noise), or complete= (a run that has answered everything)",
+    "explain=": "legend=, of render",
     "references=": "profile= (whose noise), or complete= (runs that have answered everything)",
     "noise_reference": "noise_complete",
     "--wide": "--details",

@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from ..errors import some_of
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
 from .columns import Section
-from .sentences import methods, sentence
+from .sentences import methods, sample_words, sentence
 from .summary import Result, combined_notes, only_words, summarise
 
 _ESCAPED = {
@@ -154,4 +155,21 @@ def _caption(table: Analysis | Comparison) -> str:
     else:
         pairs = list(dict.fromkeys(map(fmt.names_of, table.comparisons)))
         whose = "{} (A) against {} (B).".format(*pairs[0]) if len(pairs) == 1 else "Differences."
-    return f"{whose} {methods(rows, table.settings)}"
+    units = fmt.units_of(rows)
+    return " ".join(
+        [whose, methods(rows, table.settings), *([f"{units[0].upper()}{units[1:]}."] if units else []), *_samples(rows)]
+    )
+
+
+def _samples(rows: Sequence[Estimate | Difference]) -> list[str]:
+    """Return [sentence on the numbers of questions and answers], [] without questions."""
+    of_tasks = [row for row in rows if not row.is_overall and row.n_questions]
+    words = dict.fromkeys(map(sample_words, of_tasks))
+    if len(words) < 2:
+        each = " of each task" if len({row.task for row in of_tasks}) > 1 else ""
+        return [f"Sample{each}: {sample}." for sample in words]
+    named = dict.fromkeys(f"{fmt.what_of(row)} {sample_words(row)}" for row in of_tasks)
+    return [f"Samples: {some_of(list(named), _MOST_SAMPLES, '; ')}."]
+
+
+_MOST_SAMPLES = 12

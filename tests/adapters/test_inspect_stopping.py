@@ -118,7 +118,7 @@ def test_a_log_that_stopped_early_is_read_as_such(canned, tmp_path, weak):
     )  # fmt: skip
     said = " ".join(done.stdout.split())
     assert f"stopped early at look {found['look']} of 20" in said
-    assert "both allowing for the looks" in said
+    assert "Report these: they allow for the looks" in said
 
 
 def test_the_task_itself_may_ask_for_it(canned, tmp_path, weak):
@@ -297,7 +297,7 @@ def test_the_command_line_with_paths_of_its_own_folder(tmp_path):
     assert "noise: coins: look 1 of 20, 7 of 100 questions, A − B" in said
     assert "were not executed due to early stopping" in said
     assert "noise_diff_ci_low" in said
-    assert "both allowing for the looks (plain: " in said
+    assert "Report these: they allow for the looks, and the plain difference, " in said
     (path,) = logs("strong")
     (found,) = hn.analyze(path).sequential
     assert (found.decision, found.order_seed) == ("A better", 3)

@@ -42,7 +42,7 @@ def test_what_is_said_saved_and_known_later(folder: Path, tmp_path: Path, capsys
     assert "harness-noise: gen: look 1 of 20, " in shown.err
     assert "the looks: A is this run, B is " in shown.err
     assert "When the run stopped" in shown.out
-    assert "both allowing for the looks" in shown.out
+    assert "Report these: they allow for the looks" in shown.out
     results, samples = saved(tmp_path / "a")
     (looks,) = results["noise"]["sequential"]
     assert looks["decision"] == "A better"

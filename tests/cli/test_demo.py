@@ -179,7 +179,7 @@ def test_a_third_comparison_stops_when_it_is_decided_and_says_what_it_saved(demo
     assert looks["n_answers"] < looks["n_answers_total"] == 5 * 200
     share = f"{looks['n_answers'] / looks['n_answers_total']:.0%}"
     assert f"the same decision with {share} of the answers." in text
-    assert "both allowing for the looks" in text
+    assert "Report these: they allow for the looks" in text
     assert old.name in text
 
 

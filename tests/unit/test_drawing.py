@@ -274,9 +274,8 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     summary = summarise(found)
     (looks,) = [section for section in summary.sections if section.title]
     assert "40 of 100" in looks.rows[0]
-    assert (
-        "A − B = 31.0 points, 95% CI [12.0, 49.0], both allowing for the looks (plain: 33.0 points)" in summary.lead[0]
-    )
+    assert "A − B = 31.0 points, 95% CI [12.0, 49.0] on " in summary.lead[0]
+    assert "Report these: they allow for the looks, and the plain difference, 33.0 points, does not." in summary.lead[0]
     assert "stopped early at look 2 of 5" in summary.lead[0]
     (code,) = [one.text for one in summary.legend if one.code == "stopped_early"]
     assert "decided" in code

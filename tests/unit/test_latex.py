@@ -75,6 +75,8 @@ def test_the_caption_names_the_error_and_the_test() -> None:
     assert "new (A) against old (B). A − B, paired by question" in caption.replace("$-$", "−")
     assert r"$\pm$ is the standard error of the difference (clustered by passage" in caption
     assert re.search(r"95\\% confidence interval; p: two-sided \(t\); p adj.: Holm.*; test t, [\d.]+ df", caption)
+    assert "Differences and SE in points. Sample" in caption
+    assert f"{comparison().comparisons[0].n_questions} questions" in caption
     row = comparison().comparisons[0]
     assert rf"{100 * row.diff:.1f} $\pm$ {100 * row.se:.1f}".replace("-", "$-$") in text
     assert r"clustered by passage; CR2" in render(analysis())

@@ -41,6 +41,9 @@ def _look(row: Sequential) -> str:
     return f"{row.look}" if row.looks == "anytime" else f"{row.look} of {fmt.plain(str(row.looks))}"
 
 
+REPORT_THESE = " Report these: they allow for the looks, and the plain difference, {}, does not."
+
+
 def stopped(row: Sequential) -> str:
     """Return a sentence for a paper on a run that stopped early: when, by which rule, and its result."""
     looks = f"look {_look(row)}"
@@ -57,9 +60,9 @@ def stopped(row: Sequential) -> str:
     return (
         f"{what} = {fmt.shown(row, row.estimate, mean=row.rule == 'se', unit=True)}, {fmt.percent(row.level)} CI "
         + fmt.interval_of(row)
-        + ("" if row.rule == "se" else ", both allowing for the looks")
-        + f" (plain: {plain}) on {fmt.plain(row.task)} "
-        + f"({fmt.metric_name(row.metric, row.scorer)}; {how}): {decided}."
+        + (f" (plain: {plain})" if row.rule == "se" else "")
+        + f" on {fmt.plain(row.task)} ({fmt.metric_name(row.metric, row.scorer)}; {how}): {decided}."
+        + ("" if row.rule == "se" else REPORT_THESE.format(plain))
     )
 
 
@@ -81,14 +84,11 @@ def beside_means(row: Difference) -> list[str]:
     if row.unadjusted is None or row.diff == row.unadjusted.diff:
         return []
     plain = fmt.shown(row, row.unadjusted.diff, mean=False, unit=True)
-    if used := answers_used(row, "A", "B"):
-        return [
-            f"A and B are the means of the {counted(row.n_questions, 'question')} that both answered, with a "
-            f"difference of {plain}. A − B is not that difference: it is {used}, and allows for the looks."
-        ]
+    shared = max(row.n_only_a, row.n_only_b) > 0
+    of = f"the {counted(row.n_questions, 'question')} that both answered" if shared else "all answers"
     return [
-        f"A and B are the means of all answers, with a difference of {plain}. A − B counts the answers on which the "
-        "run stopped, and allows for the looks."
+        f"Report A − B, which allows for the looks. A and B are the means of {of}: their plain difference, {plain}, "
+        "does not."
     ]
 
 

@@ -30,10 +30,10 @@ from table import Row, parser, show, size
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.extra.arena.build import arena
+from harness_noise.extra.arena.columns import Table, pair_columns
 from harness_noise.extra.arena.pairs import decided
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import QuestionStats, design, question_stats
-from harness_noise.stats.pairs import Table, pair_columns
 
 
 def scores(M: int, N: int, K: int) -> list[np.ndarray]:

@@ -136,7 +136,10 @@ class DifferenceTest(Registered):
     of_difference: Function | None = None
     """`analysis.drawn.OneDifference` → its `decision.Test`."""
     of_pairs: Function | None = None
-    """Differences of all pairs, their columns, their table and the settings → their `decision.Test`."""
+    """Differences of all pairs, their columns, their table and the settings → their `decision.Test`.
+
+    A name alone is that of a function of the extra that compares all pairs of many runs.
+    """
     of_corpus: Function | None = None
     """Noise of a corpus metric, its sides and the settings → its `decision.Test`.
 
@@ -445,7 +448,7 @@ T_TEST = register(
     DifferenceTest(
         name="t",
         of_difference=f"{_ANALYSIS}.drawn:test_of_t",
-        of_pairs=f"{_ANALYSIS}.drawn:pairs_by_t",
+        of_pairs="pairs_by_t",
         of_corpus="by_t",
         beside="estimate_difference compare wild all_pairs unpaired corpus_difference",
         words="Student's t of the paired difference, with Satterthwaite's degrees of freedom.",
@@ -456,7 +459,7 @@ SIGN = register(
         name="sign",
         title="sign test",
         of_difference=f"{_ANALYSIS}.drawn:test_of_sign",
-        of_pairs=f"{_ANALYSIS}.drawn:pairs_by_sign",
+        of_pairs="pairs_by_sign",
         of_corpus="by_t",
         has_limits=False,
         domain=f"{_ANALYSIS}.drawn:why_no_signs",
@@ -495,7 +498,7 @@ WILD = register(
         works="Cameron2008 MacKinnon",
         title="wild bootstrap",
         of_difference=f"{_ANALYSIS}.drawn:test_of_wild",
-        of_pairs=f"{_ANALYSIS}.drawn:pairs_by_wild",
+        of_pairs="pairs_by_wild",
         interval="wild",
         by_cluster=True,
         beside="estimate_difference compare all_pairs wild",

@@ -21,7 +21,6 @@ from ..stats.intervals import Limits
 from .sample import Sample
 
 if TYPE_CHECKING:
-    from ..stats.pairs import Columns, Table
     from ..stats.resampling import Distribution, Method
 
 
@@ -220,20 +219,3 @@ def by_bootstrap(distribution: Distribution, settings: Settings, method: Method 
         return decision.Test(p, at=at, by_p=True)
     limits = partial(distribution.interval, method=method)
     return decision.Test(p, at=at, by_p=tested, limits=limits, interval=BOOTSTRAP.name)
-
-
-def pairs_by_t(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return an empty test for all pairs at once, which stands for the default, Student's t."""
-    return decision.Test()
-
-
-def pairs_by_sign(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return the sign test of every pair of models at once, from the questions that each side leads on."""
-    return decision.by_sign(of)
-
-
-def pairs_by_wild(of: decision.Differences, c: Columns, table: Table, settings: Settings) -> decision.Test:
-    """Return the wild cluster bootstrap test of every pair of models, from shared random draws."""
-    from ..stats.resampling import by_wild, wild_pairs
-
-    return by_wild(wild_pairs(table, c, settings), len(c), settings)

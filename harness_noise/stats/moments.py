@@ -336,41 +336,6 @@ def without_run_means(values: FloatArray, strata: IntArray, component: RunCompon
     return QuestionStats(stats.mean, stats.var * component.correction[strata], stats.count)
 
 
-def shared_noise_p(values: FloatArray, design: Design, shown: BoolArray) -> FloatArray:
-    """Return (P,) p of the F test that whole repeats shift, on P subsets of questions. 1 without residual, NaN for few.
-
-    What `run_component` has as `p_value`, from sums: with e the run means less their mean, the variance that is left
-    within a question when e is taken out adds up to Σ s²_i − n Σ e²/(K − 1). 1 where nothing is left, and NaN where too
-    few questions have all repeats for a test.
-
-    Args:
-        values: (n, K), NaN where a run has no score for a question.
-        design: weights and tasks of the n questions.
-        shown: (P, n) the questions of each set.
-    """
-    K, P = values.shape[1], len(shown)
-    complete = ~np.isnan(values).any(axis=1)
-    weights, counts = task_weights(design, shown)
-    shares = np.broadcast_to(weights * counts, (P, weights.shape[1]))
-    means, residual, df, defined = np.zeros((P, K)), np.zeros(P), np.zeros(P), np.full(P, K > 1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        for t, share in enumerate(shares.T):
-            rows = complete & (design.strata == t)
-            here, whole = shown[:, rows].astype(np.float64), values[rows]
-            size = here.sum(axis=1)
-            task_means = here @ whole / size[:, None]
-            effects = task_means - task_means.mean(axis=1, keepdims=True)
-            within = without_rounding(here @ question_stats(whole).var, size * (effects**2).sum(axis=1) / (K - 1))
-            used = share > 0
-            defined &= ~used | (size > 1)
-            means += np.where(used[:, None], share[:, None] * task_means, 0.0)
-            residual += np.where(used, share**2 * within / (size * (size - 1)), 0.0)
-            df += np.where(used, (size - 1) * (K - 1), 0.0)
-        between = means.var(axis=1, ddof=1)
-        p = special.fdtrc(K - 1, df, between / residual)
-    return np.where(defined, np.where(residual > ROUNDING**2, p, 1.0), np.nan)
-
-
 def moving_together_p(values: FloatArray) -> FloatArray:
     """Return (P,) p of the F test that whole repeats are higher or lower, for P complete runs. NaN if no residual.
 

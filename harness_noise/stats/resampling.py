@@ -37,10 +37,9 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from ..choices import WILD_LIMITS
 from ..errors import check_computed
 from ..settings import Settings
-from .contrast import Design, sub_design, sum_by
+from .contrast import Design, sum_by
 from .decision import Test, two_one_sided
 from .intervals import Limits, OneMean, critical
-from .pairs import Columns, Table
 from .tolerances import ROUNDING, SLACK, SMALLEST
 
 BATCH_BYTES = 2**23
@@ -52,8 +51,6 @@ FEW = 8
 _SIX = np.array([-np.sqrt(1.5), -1.0, -np.sqrt(0.5), np.sqrt(0.5), 1.0, np.sqrt(1.5)])
 _FARTHEST = 1e6
 """Standard errors beyond which an interval has no end."""
-_WILD_ENTRIES = 4_000_000
-"""Resamples × pairs that are held at once (some 200 MB)."""
 
 Method = Literal["bca", "percentile"]
 
@@ -580,25 +577,3 @@ def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) 
     limits = {level: Limits(*both) for level, both in ends.items()}
     test = Test(p[0.0], at=p.__getitem__, by_p=True)
     return replace(test, limits=limits.__getitem__, interval=WILD_LIMITS.name) if own else test
-
-
-def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Yield (rows, wild bootstrap) for batches of pairs that share their questions. Skip pairs without variance.
-
-    Every pair takes the weights that `compare` takes for it, for its clusters by the names of their questions: the same
-    stream of random numbers, from its start.
-    """
-    resamples, scored = settings.resamples, ~np.isnan(table.mean)
-    patterns: dict[bytes, list[int]] = {}
-    for i in np.flatnonzero(~np.isnan(c.of.variance) & ~c.of.zero_variance).tolist():
-        both = scored[:, c.a[i]] & scored[:, c.b[i]]
-        patterns.setdefault(np.packbits(both).tobytes(), []).append(i)
-    step = max(1, _WILD_ENTRIES // resamples) if not table.design.strata.any() else 1
-    for same in patterns.values():
-        rows = table.rows
-        shown = rows[scored[rows, c.a[same[0]]] & scored[rows, c.b[same[0]]]]
-        part = sub_design(table.design, shown)
-        for start in range(0, len(same), step):
-            at = np.array(same[start : start + step])
-            d = table.mean[np.ix_(shown, c.a[at])] - table.mean[np.ix_(shown, c.b[at])]
-            yield at, wild_test(d.T, part, resamples, np.random.default_rng(settings.seed))

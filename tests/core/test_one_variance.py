@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,14 @@ import numpy as np
 import pytest
 
 import harness_noise
-from harness_noise.arrays import FloatArray, IntArray, columns_of
-from harness_noise.stats import pairs as engine
+from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.stats.cluster_variance import (
     Cells,
     cells,
     cluster_scores,
     clustered_variance,
 )
-from harness_noise.stats.contrast import Design, QuestionStats, design
-from harness_noise.stats.pairs import Table, pair_columns
+from harness_noise.stats.contrast import Design, design
 
 ESTIMATORS: tuple[Any, ...] = ("cr0", "cr1", "cr2", "cr3")
 N, T, M = 60, 4, 5
@@ -90,38 +87,6 @@ def test_a_task_with_one_cluster_has_no_scores() -> None:
     tasks = np.array([0, 0, 1, 1])
     assert cluster_scores(np.ones((2, 4)), design(4, ["a", "b", "c", "c"], tasks, np.array([0.5, 0.5]))) is None
     assert not cells(design(3, ["a", "a", "a"])).identified
-
-
-@pytest.mark.parametrize("between", [False, True])
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_clustered_groups_are_not_gone_through_pair_by_pair(
-    estimator: Any, between: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rng = np.random.default_rng(4)
-    codes = np.repeat(np.arange(T), N // T)
-    mean = rng.normal(size=(N, M))
-    plan = design(N, codes if between else rng.integers(0, 9, N), codes, np.array([0.4, 0.3, 0.2, 0.1]))
-    plan = replace(plan, between_tasks=between)
-    table = Table(QuestionStats(mean.T.copy(), np.full((M, N), np.nan), np.ones((M, N), dtype=np.intp)), plan)
-    a, b = (item.astype(np.intp) for item in np.triu_indices(M, 1))
-    gone_through: list[int] = []
-    from_questions = engine._from_questions
-
-    def counted(work: Any, rows: IntArray) -> None:
-        gone_through.extend(rows)
-        from_questions(work, rows)
-
-    monkeypatch.setattr(engine, "_from_questions", counted)
-    found = pair_columns(table, a, b, estimator)
-    assert len(gone_through) < len(a) / 4  # those whose flips are few
-    monkeypatch.setattr(engine, "_from_products", lambda work: np.arange(len(a)))
-    expected = pair_columns(table, a, b, estimator)
-    for part in ("of", "sides"):
-        for name, column in columns_of(getattr(expected, part)).items():
-            assert getattr(getattr(found, part), name) == pytest.approx(column, rel=1e-11, nan_ok=True), name
-    for name in ("signs_a", "signs_b"):
-        assert (getattr(found.leads, name) == getattr(expected.leads, name)).all()
-    assert all((found.flags[code] == has).all() for code, has in expected.flags.items())
 
 
 def test_no_other_module_knows_what_the_estimators_are() -> None:

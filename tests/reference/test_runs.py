@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from harness_noise import estimate, estimate_difference
+from harness_noise.extra.arena.columns import shared_noise_p
 from harness_noise.stats.contrast import design, sub_design
-from harness_noise.stats.moments import run_component, shared_noise_p
+from harness_noise.stats.moments import run_component
 from support.simulations import simulation
 from support.slow import rest_slow
 

@@ -16,6 +16,7 @@ from harness_noise.analysis.ranges import difference_if_missing
 from harness_noise.analysis.sample import as_scores, outer_note
 from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
+from harness_noise.extra.arena.columns import shared_noise_p
 from harness_noise.extra.arena.rank_sets import rank_sets
 from harness_noise.extra.boundaries import exits_above, expected_fraction, mixture_boundaries, mixture_critical
 from harness_noise.extra.boundaries import mixture_tuning as tuning
@@ -41,7 +42,6 @@ from harness_noise.stats.intervals import (
 from harness_noise.stats.moments import (
     intraclass_correlation,
     run_component,
-    shared_noise_p,
     without_rounding,
 )
 from harness_noise.stats.resampling import Distribution, studentised

@@ -1,6 +1,6 @@
 """From many runs to an Arena: every pair on every benchmark, and the noise that is characteristic of each benchmark.
 
-Means come from `analysis`, and pairs from `stats.pairs`, which computes them all with the functions of `compare`.
+Means come from `analysis`, and pairs from `columns`, which computes them all with the functions of `compare`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from ...results.forms import finite
 from ...results.rows import PEOPLE
 from ...settings import Settings
 from ...stats import decision, power
-from ...stats.pairs import Table
 from ..known import WithFields
 from . import benchmark
 from .checkpoints import with_checkpoints
+from .columns import Table
 from .pairs import Grid, grid, pairs_of, square
 from .ranks import across_tasks, best_p, passes, ranked
 from .results import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step

@@ -36,8 +36,9 @@ from ...settings import Settings, all_count_as_zero
 from ...stats import decision
 from ...stats.contrast import QuestionStats, sub_design
 from ...stats.intervals import ExtendedSample
-from ...stats.moments import is_skewed, shared_noise_p
-from ...stats.pairs import Columns, Leads, PairLimit, Table, difference_columns, pair_columns, paired, variance_flags
+from ...stats.moments import is_skewed
+from ...stats.pairs import Leads, difference_columns, paired, variance_flags
+from .columns import Columns, PairLimit, Table, pair_columns, pairs_by_sign, pairs_by_t, pairs_by_wild, shared_noise_p
 from .results import Pairs
 from .scoring import MeasuredRun, scoring_of_pairs
 
@@ -307,7 +308,9 @@ def decided(
         settings: level, test, margin and adjustment.
     """
     of = paired(c.of, c.leads, c.far, width)
-    test: decision.Test = TESTS[settings.test].call("of_pairs", of, c, table, settings)
+    chosen = TESTS[settings.test]
+    own = {each.__name__: each for each in (pairs_by_t, pairs_by_sign, pairs_by_wild)}.get(str(chosen.of_pairs))
+    test: decision.Test = own(of, c, table, settings) if own else chosen.call("of_pairs", of, c, table, settings)
     decisions = decision.decide(of, settings, test)
     lower = common["higher_is_better"] is False
     a_better = (of.diff > 0) != lower

@@ -22,11 +22,11 @@ from ...settings import Settings
 from ...stats import decision
 from ...stats.cluster_variance import cluster_scores
 from ...stats.contrast import Design, cluster_codes, in_order, sub_design, sum_by
-from ...stats.pairs import Table
 from ...stats.passk import pass_curves, steps_of_k
 from ...stats.power import detectable_effect, required_units
 from ..ranks import RankSets, from_decisions
 from ..row_noise import noise_of
+from .columns import Table
 from .pairs import square
 from .rank_sets import chosen_by_half, rank_sets, stability
 from .results import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection

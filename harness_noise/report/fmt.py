@@ -312,8 +312,12 @@ def interval_words(row: Difference) -> str:
     name, moved = test_name(row.interval, row), moved_limit(row)
     if not moved:
         return name
-    how = "raised" if moved == "upper" else "lowered"
-    return f"{name}; {moved} limit {how}: few {'clusters' if row.cluster else 'questions'} decide"
+    return f"{name}; {moved_words(moved)}: few {'clusters' if row.cluster else 'questions'} decide"
+
+
+def moved_words(limit: str) -> str:
+    """Return what was done to the limit that few questions move: "upper limit raised", "lower limit lowered"."""
+    return f"{limit} limit {'raised' if limit == 'upper' else 'lowered'}"
 
 
 def has_t(row: Difference) -> bool:

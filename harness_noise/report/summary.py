@@ -151,8 +151,13 @@ MORE = "More: `details=True`, `legend=True`."
 
 
 def _codes_of(row: Estimate | Difference) -> str:
-    """Return a line that lists the diagnostic codes of a row that is shown alone. "" if it has none."""
-    codes = fmt.shown_codes(row)
+    """Return a line that lists the diagnostic codes of a row that is shown alone. "" if it has none.
+
+    Beside `few_flips` stands which limit it moved, since an interval that is not symmetric is taken for an error.
+    """
+    codes = list(fmt.shown_codes(row))
+    if isinstance(row, Difference) and (moved := fmt.moved_limit(row)):
+        codes[codes.index("few_flips")] += f" ({fmt.moved_words(moved)})"
     return f"Diagnostics: {', '.join(codes)}." if codes else ""
 
 
@@ -287,7 +292,7 @@ def _mean_and_name(row: Difference, mean: float | None, name: str) -> str:
 def _change_words(row: Difference, change: Change) -> str:
     """Return a change that would change a row's verdict in words, with the option that makes it."""
     what = fmt.shorten(fmt.plain(change.what), NAME).replace("`", "'")
-    bounds = f"; A − B {ends}" if (ends := bounds_if_missing(row)) else ""
+    bounds = f"; the estimate {ends}" if (ends := bounds_if_missing(row)) else ""
     return {
         MISSING: f"the {counted_of(row.n_missing, 'missing answer')} (to “{verdicts_if_missing(row)}”{bounds})",
         UNADJUSTED: "p not adjusted for the other rows (`adjust='none'`)",

@@ -60,7 +60,7 @@ def test_missing_answers_that_could_change_it_are_named_and_others_are_not() -> 
     a[-8:], b[-8:] = np.nan, 1
     row = hn.compare(run("a", a), run("b", b)).rows[0]
     assert row.if_missing == "could change the verdict"
-    said = "the 8 missing answers (to “not shown to differ”; A − B from +0.83 to +2.50 points)"
+    said = "the 8 missing answers (to “not shown to differ”; the estimate from +0.83 to +2.50 points)"
     assert changes(row) == [f"What would change this verdict: {said}."]
     screen = " ".join(str(hn.compare(run("a", a), run("b", b))).split())
     assert said in screen
@@ -121,7 +121,7 @@ def test_what_would_change_it_is_in_the_details_and_on_the_page(monkeypatch: pyt
     (line,) = changes(table.rows[0])
     monkeypatch.setenv("COLUMNS", "120")
     for details in (False, True):
-        assert line in terminal.text(table, details=details)
+        assert line in " ".join(terminal.text(table, details=details).split())
     assert line.replace("'", "&#39;") in page(table)
     (said,) = terminal.text(table).split("What would")[:1]
     assert "missing" not in said  # said once on the first screen
@@ -202,3 +202,12 @@ def test_one_mean_is_as_short_and_the_rest_is_in_the_details(width: int, monkeyp
     for words in ("SE (1 answer)", "prediction"):
         assert words not in text
         assert words in terminal.text(table, details=True)
+
+
+def test_a_limit_that_few_questions_move_is_named_beside_its_code() -> None:
+    a, b = sides(300, 6, 0)
+    result = hn.compare(run("a", a), run("b", b))
+    row = result.rows[0]
+    assert row.ci_high - row.diff > 1.05 * (row.diff - row.ci_low)
+    assert "few_flips (upper limit raised)" in " ".join(str(result).split())
+    assert "few_flips (lower limit lowered)" in " ".join(str(hn.compare(run("b", b), run("a", a))).split())

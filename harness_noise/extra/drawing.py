@@ -33,8 +33,8 @@ def draw(
     Args:
         n: questions.
         size: see `number_wanted`.
-        clusters: (n,) labels of what is asked together; None: single questions.
-        tasks: (n,) labels; None: one task.
+        clusters: (n,) names, equal for what is asked together; None: single questions.
+        tasks: (n,) names; None: one task.
         seed: of the order.
         chances: (n,) probability with which each is drawn, see `drawing_chances`; None: all have the same.
 
@@ -100,8 +100,8 @@ def drawing_chances(
     Args:
         size: see `number_wanted`.
         expected: (n,) p, the score to be expected of each question, in [0, 1].
-        clusters: (n,) labels of what is asked together; None: single questions.
-        tasks: (n,) labels; None: one task.
+        clusters: (n,) names, equal for what is asked together; None: single questions.
+        tasks: (n,) names; None: one task.
     """
     from ..stats.tolerances import FEWEST_UNITS
 
@@ -167,7 +167,7 @@ def check_against(run: Run, task: str) -> None:
 
 
 def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
-    """Return (labels, SPEC) of clusters copied from the run compared with, None if it has none. Refuse crossed ones.
+    """Return (names, SPEC) of clusters copied from the run compared with, None if it has none. Refuse crossed ones.
 
     They draw the order of the questions, so every row of the new run has them as well.
 
@@ -177,7 +177,7 @@ def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple
         option: what names clusters, as this harness spells it.
 
     Returns:
-        (n,) labels, where a question that `other` lacks is a cluster of its own, and their SPEC in words; None where
+        (n,) names, where a question that `other` lacks is a cluster of its own, and their SPEC in words; None where
         `other` has no clusters.
 
     Raises:
@@ -185,16 +185,16 @@ def clusters_of_other(questions: Questions, other: Scores, option: str) -> tuple
     """
     if other.clusters is None:
         return None
-    if any(CROSS in label for label in other.clusters):
+    if any(CROSS in name for name in other.clusters):
         raise InputError(
             f"{other.task}: the run compared with clusters the questions in two crossed ways, and no part of them has "
             f"whole clusters of both: name one way with {option}, or ask all questions"
         )
-    labels = [f"{other.task}: question {i} alone" for i in range(len(questions))]
+    names = [f"{other.task}: question {i} alone" for i in range(len(questions))]
     pairing = pair_questions(questions, other.questions)
     for i, j in zip(pairing.rows_a, pairing.rows_b, strict=True):
-        labels[i] = other.clusters[j]
-    return tuple(labels), other.cluster_spec or "cluster"
+        names[i] = other.clusters[j]
+    return tuple(names), other.cluster_spec or "cluster"
 
 
 def about_clusters(what: str, spec: str, against: str, option: str, *, refused: bool = False) -> Note:

@@ -521,8 +521,8 @@ def _slices(task: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, fro
     """Yield (field, value, set of its question keys) for every slice of the questions."""
     for cut in module_of("by").divided(task, by, []):
         keys = np.asarray(cut.table.parts[0].questions.keys, dtype=object)
-        for code, label in enumerate(cut.labels):
-            yield cut.field, label, frozenset(keys[cut.codes == code])
+        for code, name in enumerate(cut.names):
+            yield cut.field, name, frozenset(keys[cut.codes == code])
 
 
 def _taken_by(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:

@@ -128,7 +128,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
-    """Return (label, value, explanation) of each figure of a benchmark that has an explanation, for its page."""
+    """Return (heading, value, explanation) of each figure of a benchmark that has an explanation, for its page."""
     section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
@@ -255,6 +255,6 @@ def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
     each = {key: np.stack([sliced.pairs.columns[column] for sliced in board.slices]) for key, column in columns.items()}
     each["p"] = np.where([sliced.pairs.withheld for sliced in board.slices], np.nan, each["p"])
     data: dict[str, Any] = {key: packed(values, "<f4") for key, values in each.items()}
-    title, labels = slice_names([(sliced.field, sliced.slice) for sliced in board.slices])
-    short = [fmt.shorten(label, 60) for label in labels]
+    title, names = slice_names([(sliced.field, sliced.slice) for sliced in board.slices])
+    short = [fmt.shorten(name, 60) for name in names]
     return data | {"title": title, "labels": short, "n": [sliced.n_questions for sliced in board.slices]}

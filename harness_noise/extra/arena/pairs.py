@@ -127,7 +127,7 @@ def _ratios(samples: Sequence[Sample]) -> list[Sample]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Task:
-    """One task's questions, and each run's scores, rows, labels and prompts on all of them."""
+    """One task's questions, and each run's scores, rows, clusters and prompts on all of them."""
 
     questions: Questions
     parts: Sequence[Scores]

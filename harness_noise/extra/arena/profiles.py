@@ -374,12 +374,12 @@ def _questions_of(row: dict[str, Any], stored: dict[str, Any] | None) -> list[tu
     models = [str(model) for model in stored["models"]]
     if means.shape != (len(models), len(keys)) or np.isinf(means).any() or len(set(models)) < len(models):
         raise ValueError(means.shape)
-    labels = None if clusters is None else tuple(f"\x1f{i}" if x is None else str(x) for i, x in enumerate(clusters))
+    named = None if clusters is None else tuple(f"\x1f{i}" if x is None else str(x) for i, x in enumerate(clusters))
     questions = Questions(tuple(keys))
     task, metric, scorer = (str(row[name]) for name in ("task", "metric", "scorer"))
     right = row.get("rule_of_thumb") is not None  # only answers that are right or wrong have one
     return [
-        (model, Scores(task, metric, scorer, questions, values=column[:, None], clusters=labels, of_right=right))
+        (model, Scores(task, metric, scorer, questions, values=column[:, None], clusters=named, of_right=right))
         for model, column in zip(models, means, strict=True)
     ]
 

@@ -141,7 +141,7 @@ def drop_in_sequence(
     scores
         (M, n, K) scores of M models on n questions, NaN where one is missing; or (M, n).
     clusters
-        (n,) labels of the questions that are asked together; None: single questions.
+        (n,) names, equal for questions that are asked together; None: single questions.
     level
         1 − the probability to drop the best model; 0.95.
     looks
@@ -162,7 +162,7 @@ def drop_in_sequence(
     ------
     InputError
         Scores of another shape, fewer than two models, too few questions (clusters) for a look, `looks` outside 2 to
-        50, or a keyword that is not obeyed. As a ValueError: labels of another length.
+        50, or a keyword that is not obeyed. As a ValueError: names of another length.
 
     References
     ----------

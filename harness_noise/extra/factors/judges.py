@@ -101,8 +101,8 @@ class _Graded:
         several = (~np.isnan(self.verdicts)).sum(axis=2) > 1
         answered = several.any(axis=1)
         questions, number = np.flatnonzero(answered), np.cumsum(answered) - 1
-        labels = None if self.first.clusters is None else [self.first.clusters[i] for i in questions]
-        agreed = agreement(self.verdicts[several], number[np.nonzero(several)[0]], design(len(questions), labels))
+        clusters = None if self.first.clusters is None else [self.first.clusters[i] for i in questions]
+        agreed = agreement(self.verdicts[several], number[np.nonzero(several)[0]], design(len(questions), clusters))
         names = ("diff", "se", "ci_low", "ci_high", "level", "df", "p_value", "p_adjusted")
         fields = {} if difference is None else {name: getattr(difference, name) for name in names}
         codes = () if difference is None else sorted(OF_DIFFERENCES.intersection(difference.diagnostics))

@@ -185,7 +185,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
 def _levels_of_factor(run: Run, part: Scores, name: str, column: str) -> list[str]:
     """Return one factor's level (prompt, model, task, …) for each answer of the scores. Refuse unknown columns."""
     if part.factors is not None and column in part.factors:
-        return [label for row in part.factors[column] for label in row]
+        return [level for row in part.factors[column] for level in row]
     of_all = {"task": part.task, "model": run.model, "run": run.name, SCORER: part.scorer}
     if column in of_all:
         return [of_all[column]] * part.values.size

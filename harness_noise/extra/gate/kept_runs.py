@@ -246,8 +246,8 @@ def _content(run: Run) -> dict[str, Any]:
     place = {key: i for i, key in enumerate(questions)}
 
     def kept(part: Scores) -> dict[str, Any]:
-        labels = {label: str(i) for i, label in enumerate(dict.fromkeys(part.clusters or ()))}
-        clusters = None if part.clusters is None else [labels[label] for label in part.clusters]
+        numbers = {name: str(i) for i, name in enumerate(dict.fromkeys(part.clusters or ()))}
+        clusters = None if part.clusters is None else [numbers[name] for name in part.clusters]
         own = {"questions": place[id(part.questions)], "mean": question_stats(part.values).mean.tolist()}
         own[_RIGHT] = are_zero_one([part])
         return {name: getattr(part, name) for name in _FIELDS} | own | {"clusters": clusters}

@@ -88,7 +88,7 @@ class _Pair:
     questions: Sequence[str]
     """n of them."""
     clusters: Sequence[str]
-    """(n,) labels, the questions themselves without clusters."""
+    """(n,) clusters, the questions themselves without clusters."""
     clustered: bool
     first: FloatArray
     """(n,) mean points of A when A was shown first, NaN if it never was."""
@@ -127,9 +127,9 @@ def _group_by_pair(judged: Sequence[Judged]) -> list[_Pair]:
     out = []
     for (a, b), questions in found.items():
         sides = [[np.mean(x[side]) if x[side] else np.nan for x in questions.values()] for side in (0, 1)]
-        labels = [clusters.get(question, f"\x1f{question}") for question in questions]
+        named = [clusters.get(question, f"\x1f{question}") for question in questions]
         counts = np.array([len(first) + len(second) for first, second in questions.values()])
-        out.append(_Pair(a, b, list(questions), labels, bool(clusters), np.array(sides[0]), np.array(sides[1]), counts))
+        out.append(_Pair(a, b, list(questions), named, bool(clusters), np.array(sides[0]), np.array(sides[1]), counts))
     return out
 
 
@@ -200,8 +200,8 @@ def _verdicts(rows: Sequence[PairVerdicts]) -> list[PairVerdicts]:
 def _models(names: Sequence[str], tables: Sequence[_Pair], level: float) -> tuple[ModelStrength, ...]:
     """Return the models' Bradley–Terry strengths, strongest first, last those that have none."""
     M, place = len(names), {name: i for i, name in enumerate(names)}
-    labels = [table.clusters[i] for table in tables for i in table.kept]
-    codes, G = cluster_codes(labels)
+    clusters = [table.clusters[i] for table in tables for i in table.kept]
+    codes, G = cluster_codes(clusters)
     sizes = [len(table.kept) for table in tables]
     first = np.repeat([place[table.a] for table in tables], sizes)
     second = np.repeat([place[table.b] for table in tables], sizes)

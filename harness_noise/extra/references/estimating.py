@@ -259,11 +259,11 @@ def stacked_regression(
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
-    labels = [label for block in blocks for label in block.clusters]
+    clusters = [cluster for block in blocks for cluster in block.clusters]
     tasks = np.repeat(np.arange(len(blocks)), np.diff(start))
     unequal = any(block.unequal for block in blocks)
     chances = np.concatenate([block.chances for block in blocks]) if unequal else None
-    part = part_of(rows, int(start[-1]), labels, tasks, shares, drawn=drawn, chances=chances)
+    part = part_of(rows, int(start[-1]), clusters, tasks, shares, drawn=drawn, chances=chances)
     keys = [(by_name(block.task), by_name(key)) for block in blocks for key in block.keys]
     part = drawn_by_key(part, np.array(sorted(range(len(keys)), key=lambda i: keys[i])))
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in blocks])
@@ -286,7 +286,7 @@ class Stratum:
     b: FloatArray | None
     """(N,) question means of the run that is subtracted, NaN where it has none."""
     clusters: list[str]
-    """(N,) labels, which no other task has but where both have the same clusters."""
+    """(N,) clusters, which no other task has but where both have the same clusters."""
     chances: FloatArray
     """(m,) probability with which each question was drawn."""
     unequal: bool
@@ -346,19 +346,19 @@ def stratum_of(
     means = question_stats(part.values).mean
     scored = ~np.isnan(means[rows_a])
     columns = np.column_stack([question_stats(in_order_of(whole.questions, scores)).mean[order] for scores in every])
-    labels = [f"\x1f{part.task}\x1f{i}" for i in range(len(order))]  # of all tasks that are taken together
+    clusters = [f"\x1f{part.task}\x1f{i}" for i in range(len(order))]  # of all tasks that are taken together
     by = clustered_as or (part if whole.clusters is None else whole)
     if by.clusters is not None:  # of the questions that were not asked the part knows nothing
         shared = pair_questions(by.questions, whole.questions)
         for i, j in zip(shared.rows_a, shared.rows_b, strict=True):
-            labels[place[j]] = f"{by.cluster_spec}\x1f{by.clusters[i]}"
+            clusters[place[j]] = f"{by.cluster_spec}\x1f{by.clusters[i]}"
     return Stratum(
         means[rows_a[scored]],
         place[rows_b[scored]],
         list(named),
         columns[:, : len(named)],
         None if against is None else columns[:, -1],
-        labels,
+        clusters,
         _chances(part, rows_a[scored], len(order)),
         part.chances is not None and scored.sum() < len(order),
         part.task,

@@ -87,7 +87,7 @@ class _Cut:
     field: str
     table: WithFields
     codes: IntArray
-    labels: tuple[str, ...]
+    names: tuple[str, ...]
     left_out: int
 
 
@@ -197,7 +197,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
     p_rest = by_slice.against_rest(d, cut.codes, plan.clusters) if len(samples) == 1 else np.empty(0)
     p_equal = np.nan if test is None else test.p_value
     out = _Slices([], [], [], p_rest, p_equal, _heterogeneity(cut, test, drawn))
-    for s, label in enumerate(cut.labels):
+    for s, name in enumerate(cut.names):
         # the range of the metric is that of all slices
         parts = [replace(part, bounds=bounds) for part in cut.table.take(np.flatnonzero(cut.codes == s)).parts]
         if len(runs) == 1:
@@ -208,7 +208,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
         values = [np.nan] * 3 if drawn is None else [drawn.values[s], *np.clip([drawn.low[s], drawn.high[s]], *ends)]
         names = ("shrunken", "shrunken_ci_low", "shrunken_ci_high")
         shrunken = {name: finite(float(value)) for name, value in zip(names, values, strict=True)}
-        out.extras.append({"field": cut.field, "slice": label, **shrunken})
+        out.extras.append({"field": cut.field, "slice": name, **shrunken})
     return out
 
 
@@ -217,7 +217,7 @@ def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_sl
     return Heterogeneity(
         **cut.table.about,
         field=cut.field,
-        n_slices=len(cut.labels),
+        n_slices=len(cut.names),
         n_left_out=cut.left_out,
         statistic=None if test is None else finite(test.statistic),
         df=None if test is None else finite(test.df),
@@ -258,13 +258,13 @@ def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator
                 )
             continue
         rows = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.intp)
-        labels, order = _slice_names([values[i] for i in rows], named)
+        names, order = _slice_names([values[i] for i in rows], named)
         problem = _problem(len(order), len(rows))
         if problem is not None or (not named and len(order) > MOST_CATEGORIES):
             notes += [Note("no_slices", f"`by` {spec} {problem}").of(table.name)] if named else []
             continue
-        index = {label: code for code, label in enumerate(order)}
-        codes = np.array([index[label] for label in labels])
+        index = {name: code for code, name in enumerate(order)}
+        codes = np.array([index[name] for name in names])
         partition = np.full(len(table), -1)
         partition[rows] = codes
         if not named and any(same_partition(partition.tolist(), other) for other in seen):
@@ -296,8 +296,8 @@ def _slice_names(values: Sequence[Any], named: bool) -> tuple[list[str], list[st
     """
     numeric = numbers_or_none(values)
     if numeric is None:
-        labels = [level_text(value) for value in values]
-        return labels, sorted(set(labels))
+        names = [level_text(value) for value in values]
+        return names, sorted(set(names))
     distinct, at = np.unique(numeric, return_inverse=True)
     if len(distinct) <= AS_THEY_ARE and len(named_so := {level_text(value) for value in values}) > len(distinct):
         return [level_text(value) for value in values], sorted(named_so)  # versions: 1.1 and 1.10

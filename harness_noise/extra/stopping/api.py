@@ -136,7 +136,7 @@ def compare_in_sequence(
         A choice out of range, such as `looks` outside 1 to 50, or too few questions (clusters) for a look before the
         end.
     ValueError
-        Other numbers of questions in `a` and `b`, or labels of another length.
+        Other numbers of questions in `a` and `b`, or names of another length.
 
     References
     ----------
@@ -189,11 +189,11 @@ def estimate_from_part(
     complete
         (N, R) question means of runs that have answered all of them, NaN where one has not.
     clusters
-        (N,) labels of what was drawn together; None: single questions.
+        (N,) names, equal for what was drawn together; None: single questions.
     level
         Coverage of the interval; 0.95.
     strata
-        (N,) labels of the tasks in which questions were drawn in proportion; None: one task.
+        (N,) names of the tasks in which questions were drawn in proportion; None: one task.
     against
         (N,) question means of a second run that has answered all N questions. The result is then the difference: the
         mean of `scores`, estimated with this run and the complete ones, minus the second run's mean, which is known.
@@ -231,9 +231,9 @@ def estimate_from_part(
     stats = question_stats(answered.values)
     if len(stats) != len(rows) or len(np.unique(rows)) != len(rows) or not np.isin(rows, np.arange(N)).all():
         raise InputError(f"asked must be one index below {N} for each of the {len(stats)} questions, each once")
-    for name, labels in (("clusters", clusters), ("strata", strata)):
-        if labels is not None and len(labels) != N:
-            raise InputError(f"{len(labels)} {name} for the {N} questions of the complete runs")
+    for keyword, names in (("clusters", clusters), ("strata", strata)):
+        if names is not None and len(names) != N:
+            raise InputError(f"{len(names)} {keyword} for the {N} questions of the complete runs")
     scored = stats.count > 0
     pi = None if chances is None else np.asarray(chances, dtype=np.float64)
     if pi is not None and (pi.shape != rows.shape or not ((pi > 0) & (pi <= 1)).all()):

@@ -280,8 +280,8 @@ class StoppingRule:
 
         Args:
             n: questions.
-            clusters: (n,) labels of what is asked together; None: single questions.
-            tasks: (n,) labels; None: one task.
+            clusters: (n,) names, equal for what is asked together; None: single questions.
+            tasks: (n,) names; None: one task.
             repeats: answers per question, or (n,) of each; the blocks then hold answers, all questions once before
                 any twice where the rule says breadth. None: the blocks hold questions with all their answers.
             shuffled: the questions are in a random order already, and keep it. Clusters may then be split, which

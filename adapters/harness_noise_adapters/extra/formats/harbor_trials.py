@@ -43,7 +43,7 @@ def read_trial(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no task, agent and rewards{DAMAGED}")
     source, version, model_info = str(data.get("source") or "adhoc"), info.get("version"), info.get("model_info")
     model = field(model_info, "name")
-    labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(model_info, "provider"), model)
+    names = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(model_info, "provider"), model)
     said = _settings(field(data.get("config"), "agent", "kwargs"), version, name.rpartition("/")[2])
     later = data.get("step_results")
     steps = [data, *(later if isinstance(later, list) else ())]
@@ -55,7 +55,7 @@ def read_trial(path: Path) -> dict[str, Any]:
         "question": f"{name} ({str(checksum)[-12:]})" if checksum else name,
         "task_name": name,
         "source": source,
-        "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
+        "system": "/".join(str(each) for each in names if each) + (f" ({said})" if said else ""),
         "key": "__".join(str(part) for part in (agent, model, source) if part),
         "exception": (*raised, "none")[0],
         "lost": cause if invalid or not rewards else None,

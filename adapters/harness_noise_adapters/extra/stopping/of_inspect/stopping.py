@@ -181,9 +181,9 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
         task_clusters.by_spec(spec)
     except MissingFieldError as error:
         raise InputError(f"{task_clusters.task}: {error}") from None
-    (labels, _), open_ = task_clusters.of_run(spec)
-    if labels is not None or not open_:
-        return labels
+    (clusters, _), open_ = task_clusters.of_run(spec)
+    if clusters is not None or not open_:
+        return clusters
     metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
     keys = {options.get("cluster") for each in metrics for options in each} - {None}
     return task_clusters.by_spec_or_none(keys.pop(), plain=True)[0] if len(keys) == 1 else None
@@ -207,27 +207,27 @@ def _random_subset(
     With the probability of each question that was drawn, where these differ.
     """
     by_name = np.argsort(np.array(questions.keys), kind="stable")
-    labels = picked(clusters, by_name)
-    chances = None if expected is None else drawing_chances(sample, expected[by_name], labels)
-    drawn = draw(len(questions), sample, labels, seed=seed, chances=chances)
+    in_order = picked(clusters, by_name)
+    chances = None if expected is None else drawing_chances(sample, expected[by_name], in_order)
+    drawn = draw(len(questions), sample, in_order, seed=seed, chances=chances)
     part = np.sort(by_name[drawn])
     return part, None if chances is None else {questions.keys[by_name[i]]: float(chances[i]) for i in drawn}
 
 
 def _order(
-    spec: EvalSpec, rule: StoppingRule, labels: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
+    spec: EvalSpec, rule: StoppingRule, clusters: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
 ) -> Order:
     """Return the random order, in blocks, in which questions are asked: Inspect's shuffle or, by clusters, ours."""
     ours = ordering.reorder()
-    if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
+    if not ours and (clusters is not None or (rule.asking == "depth" and epochs > 1)):
         logger.warning(
             "noise: %s: the order of this Inspect cannot be changed: it asks all questions once, one by one as they "
             "are shuffled, before any twice, so clusters are split over the looks",
             spec.task,
         )
         rule = replace(rule, asking="breadth")
-    shuffled = labels is None or not ours
-    order = replace(rule, seed=seed or 0).order(n, labels, repeats=epochs, shuffled=shuffled)
+    shuffled = clusters is None or not ours
+    order = replace(rule, seed=seed or 0).order(n, clusters, repeats=epochs, shuffled=shuffled)
     if (note := rule.cannot_save(order)) is not None:
         logger.warning("noise: %s: %s", spec.task, note)
     return order

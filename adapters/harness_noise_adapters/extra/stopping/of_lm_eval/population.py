@@ -42,7 +42,7 @@ class TaskQuestions:
     questions: Questions
     """Keys of all its documents."""
     clusters: tuple[str, ...] | None
-    """Label of each of its documents, None if they are independent."""
+    """Cluster of each of its documents, None if they are independent."""
     cluster_spec: str | None
     drawn_from: int
     """Questions that these are drawn from at random: all of the task, or only these."""
@@ -219,12 +219,12 @@ class Population:
     def _tasks(self) -> dict[str, TaskQuestions]:
         cluster = self.options.cluster
         rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.asking.tasks.items()}
-        labels = clusters_of_tasks(rows, self.options, [], {})  # what there is to say is said after the run
+        found = clusters_of_tasks(rows, self.options, [], {})  # what there is to say is said after the run
         tasks = {}
         for name, docs in rows.items():
             questions = Questions(occurrences([doc["doc_hash"] for doc in docs]), "doc_hash")
-            clusters, spec = labels.get(name) or self._carried(name, questions)
-            if clusters is not None and any(CROSS in label for label in clusters):
+            clusters, spec = found.get(name) or self._carried(name, questions)
+            if clusters is not None and any(CROSS in cluster for cluster in clusters):
                 raise InputError(
                     f"{name}: its questions are clustered in two crossed ways, and no part of them has whole clusters "
                     f"of both: name one of the two with {self.options.named('cluster')}, or ask all questions"
@@ -243,10 +243,10 @@ class Population:
             return None, None
         refused = self.options.cluster.for_task(task) == "none"
         self.clustered.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
-        if refused or (labels := clusters_of_other(questions, theirs, self.options.named("cluster"))) is None:
+        if refused or (taken := clusters_of_other(questions, theirs, self.options.named("cluster"))) is None:
             return None, None
-        self.carried[task] = labels
-        return labels
+        self.carried[task] = taken
+        return taken
 
     def _theirs(self, task: str) -> Scores | None:
         return None if self.against is None else scores_of(self.against, task)
@@ -289,15 +289,15 @@ class Population:
         rule = self.options.rule
         rows = [(number, document) for number, task in enumerate(tasks) for document in task.documents.tolist()]
         of_task = [number for number, _ in rows]
-        labels = None
+        clusters = None
         if any(task.clusters is not None for task in tasks):
-            labels = [_cluster_label(tasks[number], number, document) for number, document in rows]
+            clusters = [_cluster_name(tasks[number], number, document) for number, document in rows]
         seed = self.options.settings.seed
         kept = np.arange(len(rows))
         try:
             if self.options.sample is not None:
-                chances = self._chances(tasks, rows, labels)
-                kept = draw(len(rows), self.options.sample, labels, of_task, seed=seed, chances=chances)
+                chances = self._chances(tasks, rows, clusters)
+                kept = draw(len(rows), self.options.sample, clusters, of_task, seed=seed, chances=chances)
                 for number, task in enumerate(tasks):
                     mine = [i for i in kept if of_task[i] == number]
                     if chances is not None or task.chances:
@@ -317,7 +317,7 @@ class Population:
                 order = Order(np.arange(n), np.ones(n, dtype=np.intp), (n,), (n,), seed)
             else:
                 rule = self._rule_for_own_repeats(rule, tasks)
-                some = None if labels is None else [labels[i] for i in kept]
+                some = None if clusters is None else [clusters[i] for i in kept]
                 order = rule.order(len(rows), some, of_task, repeats=self._answers(tasks, of_task))
                 order = _all_tasks_first(order, of_task)
                 if (said := rule.cannot_save(order)) is not None:
@@ -327,7 +327,7 @@ class Population:
         return Unit(name, tuple(tasks), metrics, rule, order, rows)
 
     def _chances(
-        self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], labels: Sequence[str] | None
+        self, tasks: Sequence[TaskQuestions], rows: Sequence[tuple[int, int]], clusters: Sequence[str] | None
     ) -> FloatArray | None:
         """Return (N,) chances of questions by scores that references predict, None (equal chances) if one has none."""
         assert self.options.sample is not None
@@ -335,7 +335,7 @@ class Population:
         predictions = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
         if len(predictions) < len(rows):
             return None
-        return drawing_chances(self.options.sample, np.array(predictions), labels, [number for number, _ in rows])
+        return drawing_chances(self.options.sample, np.array(predictions), clusters, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
         """Return the number of answers to each question, None if one each or decided during the run."""
@@ -360,7 +360,7 @@ class Population:
         return replace(rule, asking="depth")
 
 
-def _cluster_label(task: TaskQuestions, number: int, document: int) -> str:
+def _cluster_name(task: TaskQuestions, number: int, document: int) -> str:
     """Return a document's cluster name for the statistics. Tasks share clusters only under the same SPEC."""
     if task.clusters is None:
         return f"\x1f{number}\x1f{document}"

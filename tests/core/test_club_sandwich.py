@@ -63,8 +63,8 @@ def test_a_group_whose_tasks_share_clusters(weighting, mean, cr2, cr3, df):
     parts = []
     for name, rows in (("s", slice(0, 14)), ("t", slice(14, 24))):
         keys = Questions(tuple(f"{name}{i}" for i in range(len(Y[rows]))))
-        labels = tuple(SHARED[rows])
-        parts.append(Scores(name, "score", "none", keys, Y[rows, None], clusters=labels, cluster_spec="field"))
+        named = tuple(SHARED[rows])
+        parts.append(Scores(name, "score", "none", keys, Y[rows, None], clusters=named, cluster_spec="field"))
     group = Group("g", "score", "none", ("s", "t"), weighting)
     run = Run("m", "r", "test", scores=tuple(parts), groups=(group,))
     for name, se in (("cr2", cr2), ("cr3", cr3)):

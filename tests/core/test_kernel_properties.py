@@ -21,21 +21,21 @@ ESTIMATORS = st.sampled_from(["cr0", "cr1", "cr2", "cr3"])
 
 @st.composite
 def scored(draw, min_n=0, max_n=14, elements=GRADES, whole=False):
-    """(n, K) scores with holes, and cluster labels or None."""
+    """(n, K) scores with holes, and clusters or None."""
     n, K = draw(st.integers(min_n, max_n)), draw(st.integers(1, 4))
     values = draw(hnp.arrays(float, (n, K), elements=elements))
     if whole:
         values[np.isnan(values).all(axis=1), 0] = 0.5
-    labels = draw(st.none() | st.lists(st.sampled_from("abcd"), min_size=n, max_size=n))
-    return values, labels
+    clusters = draw(st.none() | st.lists(st.sampled_from("abcd"), min_size=n, max_size=n))
+    return values, clusters
 
 
 @st.composite
 def two_scored(draw):
-    values, labels = draw(scored(whole=True, min_n=1))
+    values, clusters = draw(scored(whole=True, min_n=1))
     other = draw(hnp.arrays(float, (len(values), draw(st.integers(1, 4))), elements=GRADES))
     other[np.isnan(other).all(axis=1), 0] = 1.0
-    return values, other, labels
+    return values, other, clusters
 
 
 def numbers(result):
@@ -68,8 +68,8 @@ def test_always_strict_json_and_known_codes(data, se):
 @given(two_scored(), ESTIMATORS)
 def test_law_of_total_variance(data, se):
     """total² = data (raw) + prediction, exactly, wherever the split is identified."""
-    a, b, labels = data
-    for result in (estimate(a, labels, se=se), estimate_difference(a, b, labels, se=se)):
+    a, b, clusters = data
+    for result in (estimate(a, clusters, se=se), estimate_difference(a, b, clusters, se=se)):
         if result.var_prediction is None:
             assert result.var_data is None
             assert result.se_data is None
@@ -93,8 +93,8 @@ def test_se_with_equal_repeats(values):
 
 @given(two_scored(), ESTIMATORS)
 def test_label_swap(data, se):
-    a, b, labels = data
-    one, other = estimate_difference(a, b, labels, se=se), estimate_difference(b, a, labels, se=se)
+    a, b, clusters = data
+    one, other = estimate_difference(a, b, clusters, se=se), estimate_difference(b, a, clusters, se=se)
     swap = {"A better": "B better", "B better": "A better"}
     assert one.verdict == swap.get(other.verdict, other.verdict)
     assert one.diff == pytest.approx(-other.diff, abs=1e-12)
@@ -109,33 +109,33 @@ def test_label_swap(data, se):
 
 @given(two_scored(), st.randoms(use_true_random=False))
 def test_order_of_questions_does_not_matter(data, random):
-    a, b, labels = data
+    a, b, clusters = data
     order = list(range(len(a)))
     random.shuffle(order)
-    moved = None if labels is None else [labels[i] for i in order]
-    same(estimate(a, labels), estimate(a[order], moved))
-    same(estimate_difference(a, b, labels), estimate_difference(a[order], b[order], moved))
+    moved = None if clusters is None else [clusters[i] for i in order]
+    same(estimate(a, clusters), estimate(a[order], moved))
+    same(estimate_difference(a, b, clusters), estimate_difference(a[order], b[order], moved))
 
 
 @given(scored(min_n=1), st.permutations("abcd"))
 def test_names_of_clusters_do_not_matter(data, names):
-    values, labels = data
-    assume(labels is not None)
-    new = [dict(zip("abcd", names, strict=True))[label] for label in labels]
-    same(estimate(values, labels), estimate(values, new))
+    values, clusters = data
+    assume(clusters is not None)
+    new = [dict(zip("abcd", names, strict=True))[cluster] for cluster in clusters]
+    same(estimate(values, clusters), estimate(values, new))
 
 
 @given(scored(min_n=1, whole=True), st.integers(0, 3))
 def test_order_of_repeats_does_not_matter(data, shift):
-    values, labels = data
-    same(estimate(values, labels), estimate(np.roll(values, shift, axis=1), labels))
+    values, clusters = data
+    same(estimate(values, clusters), estimate(np.roll(values, shift, axis=1), clusters))
 
 
 @given(scored(min_n=2, elements=st.floats(0, 1), whole=True))
 def test_duplicated_repeats_are_no_news(data):
     """A repeat counted twice leaves the mean and its SE as they were: answers are never pooled."""
-    values, labels = data
-    one, twice = estimate(values, labels), estimate(np.repeat(values, 2, axis=1), labels)
+    values, clusters = data
+    one, twice = estimate(values, clusters), estimate(np.repeat(values, 2, axis=1), clusters)
     for key in ("mean", "se", "df", "se_naive"):
         x, y = getattr(one, key), getattr(twice, key)
         assert x == y if x is None or y is None else x == pytest.approx(y, rel=1e-6, abs=1e-9)
@@ -168,9 +168,9 @@ def test_one_cluster_has_no_standard_error(data, se):
 
 @given(scored(min_n=2, elements=st.floats(-5, 5), whole=True), st.floats(-3, 3), st.floats(0.1, 10))
 def test_shift_and_scale(data, shift, scale):
-    values, labels = data
-    one = estimate(values, labels, interval="t")
-    other = estimate(shift + scale * values, labels, interval="t")
+    values, clusters = data
+    one = estimate(values, clusters, interval="t")
+    other = estimate(shift + scale * values, clusters, interval="t")
     assert other.mean == pytest.approx(shift + scale * one.mean, abs=1e-9)
     for key in ("se", "se_data", "se_prediction"):
         x, y = getattr(one, key), getattr(other, key)
@@ -181,8 +181,8 @@ def test_shift_and_scale(data, shift, scale):
 
 @given(scored(min_n=3, whole=True))
 def test_cr2_never_below_cr0(data):
-    values, labels = data
-    small, large = estimate(values, labels, se="cr0"), estimate(values, labels)
+    values, clusters = data
+    small, large = estimate(values, clusters, se="cr0"), estimate(values, clusters)
     assume(small.se is not None)
     assert large.se >= small.se - 1e-12
     assert large.df == pytest.approx(small.df)

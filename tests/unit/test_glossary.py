@@ -17,13 +17,13 @@ from harness_noise.report import columns
 from harness_noise.results.diagnostics import DIAGNOSTICS
 
 SHOWN = {"Column", "TextColumn", "some", "spread", "limit"}
-"""What makes a column; the label comes first."""
+"""What makes a column; the heading comes first."""
 MADE = {"mean", "A − B", "95% assured"}
-"""Labels that the code puts into variables."""
+"""Headings that the code puts into variables."""
 
 
-def labels_in_code() -> set[str]:
-    """Return the labels of all columns, a number in them as 95%."""
+def headings_in_code() -> set[str]:
+    """Return the headings of all columns, a number in them as 95%."""
     found = set()
     for path in Path(hn.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -49,9 +49,9 @@ def runs(folder: Path) -> list[str]:
 
 
 def test_every_column_of_a_page_or_a_terminal_has_an_entry() -> None:
-    labels = labels_in_code() | MADE
-    assert len(labels) > 120
-    assert {label for label in labels if find(label) is None and label} == set()
+    headings = headings_in_code() | MADE
+    assert len(headings) > 120
+    assert {heading for heading in headings if find(heading) is None and heading} == set()
     for field in {name for each in (columns.MEANS, columns.DIFFERENCES) for item in each.values() for name in
                   (item.cell.split(", ") if isinstance(item.cell, str) else ())}:  # fmt: skip
         assert find(field) is not None, field

@@ -120,8 +120,8 @@ def test_p_values(p: float | None, shown: str) -> None:
 
 def test_what_is_not_identified_is_a_dash_and_a_note() -> None:
     summary = summarise(analysis())
-    labels = [column.heading for column in summary.sections[0].columns]
-    second = dict(zip(labels, summary.sections[0].rows[1], strict=True))
+    headings = [column.heading for column in summary.sections[0].columns]
+    second = dict(zip(headings, summary.sections[0].rows[1], strict=True))
     assert second["data"] == second["prediction"] == "–"
     assert [one.code for one in summary.legend] == ["single_repeat"]
     assert second[""] == summary.legend[0].mark
@@ -129,8 +129,8 @@ def test_what_is_not_identified_is_a_dash_and_a_note() -> None:
 
 def test_columns_that_say_nothing_are_left_out() -> None:
     plain = Analysis({}, (replace(estimate(A), task="t"),))
-    labels = [column.heading for column in summarise(plain).sections[0].columns]
-    assert not {"G", "deff", "Model", "missing"} & set(labels)
+    headings = [column.heading for column in summarise(plain).sections[0].columns]
+    assert not {"G", "deff", "Model", "missing"} & set(headings)
     clustered = [column.heading for column in summarise(analysis()).sections[0].columns]
     assert {"G", "deff"} <= set(clustered)
 

@@ -74,7 +74,10 @@ def noise_of(
         noise: Noise = module.noise(row, scale, assurance)
         return noise
     if row.se is None or row.se_total is None:
-        raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
+        why = f"no standard error to plan with ({', '.join(row.diagnostics)})"
+        if isinstance(row, Difference) and row.unadjusted is not None:
+            why = "a run that stopped early has no standard error to plan with. Plan from runs that were not stopped"
+        raise InputError(f"{row.task}, {row.metric}: {why}")
     n, two = row.n_questions, isinstance(row, Difference)
     split = row.var_data is not None and row.var_prediction is not None
     if row.var_data is None or row.var_prediction is None:

@@ -58,6 +58,8 @@ WIDTH = 420
 """Units of a picture's width. A unit is about a pixel of a narrow page."""
 SIZE = 12
 """Size of the letters, in the same units."""
+_HALF_LETTER = 0.3 * SIZE
+"""Half the width of a digit, about: by as much per letter a tick's text stays within the picture."""
 Theme = Literal["page", "file", "notebook"]
 
 
@@ -350,7 +352,8 @@ class Drawing:
         for value, text in self.x.texts() if self.x.ticked else ():
             px = float(self.px(value))
             grid.append(f"M{number(px)} {number(top)}v{number(height)}")
-            out.append(element("text", text, x=px, y=top + height + 15, text_anchor="middle", fill=MUTED))
+            inside = min(px, WIDTH - _HALF_LETTER * len(text))
+            out.append(element("text", text, x=inside, y=top + height + 15, text_anchor="middle", fill=MUTED))
         for value, text in self.y.texts(5) if self.y.ticked else ():
             py = float(self.py(value))
             grid.append(f"M{number(left)} {number(py)}h{number(width)}")

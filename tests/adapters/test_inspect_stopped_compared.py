@@ -79,6 +79,12 @@ def test_with_another_baseline_or_test_it_is_not_corrected(logs: SimpleNamespace
     assert "stopped early, not corrected" in str(found)
 
 
+def test_a_plan_says_that_a_stopped_run_is_no_pilot(logs: SimpleNamespace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--effect", "0.05", "--from", str(logs.a), str(logs.weak)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "a run that stopped early has no standard error to plan with. Plan from runs that were not stopped" in said
+
+
 def test_analyze_shows_what_was_recorded(logs: SimpleNamespace) -> None:
     assert "stopped early at look" in " ".join(str(hn.analyze(logs.a)).split())
 

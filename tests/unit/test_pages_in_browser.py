@@ -260,6 +260,9 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     d = board.scores[:, a] - board.scores[:, b]
     d = d[np.isfinite(d)]
     bars = texts(browser, '#picker svg[data-figure="picked-questions"] rect title')
+    ticks = texts(browser, '#picker svg[data-figure="picked-questions"] text[y="205"]')
+    ends = [float(tick.replace("−", "-")) for tick in (ticks[0], ticks[-1])]
+    assert 100 * d.min() - 1e-6 <= ends[0] < ends[1] <= 100 * d.max() + 1e-6  # no tick beyond the scores
     counts = {bar: int(bar.rsplit(" ", 2)[1]) for bar in bars}
     assert sum(counts.values()) == len(d) < N
     assert counts[next(bar for bar in bars if "= 0.0 points" in bar)] == int((np.abs(d) < 1e-9).sum())

@@ -104,7 +104,7 @@
     const parts = [];
     for (const [v, text] of scaled(low, high, 6))
       parts.push(node("path", { d: `M${x(v)} 8V${height - 40}`, stroke: "var(--line)", "stroke-width": 0.7 }),
-        words(x(v), height - 25, text, { "text-anchor": "middle", fill: "var(--muted)" }));
+        words(Math.min(x(v), WIDTH - 3.6 * text.length), height - 25, text, { "text-anchor": "middle", fill: "var(--muted)" }));
     parts.push(node("path", { d: `M${x(0)} 8V${height - 40}`, stroke: "var(--ink)", "stroke-dasharray": "4 3" }));
     rows.forEach((r, i) => {
       const y = 17.5 + 19 * i, mine = r.open ? "var(--muted)" : colour(r.verdict);
@@ -146,7 +146,9 @@
     for (const [n, text] of ticks(0, 1.05 * most, 5, true))
       parts.push(node("path", { d: `M${left} ${y(n)}H${WIDTH - 10}`, stroke: "var(--line)", "stroke-width": 0.7 }),
         words(left - 5, y(n) + 4, text, { "text-anchor": "end", fill: "var(--muted)" }));
-    for (const [v, text] of scaled(low, high, 6)) parts.push(words(x(v), 205, text, { "text-anchor": "middle", fill: "var(--muted)" }));
+    const least = d.reduce((a, v) => Math.min(a, v), Infinity), largest = d.reduce((a, v) => Math.max(a, v), -Infinity);
+    const told = least < largest ? scaled(least, largest, 6) : [[least, number(least, 3)]];  // no tick beyond the scores
+    for (const [v, text] of told) parts.push(words(x(v), 205, text, { "text-anchor": "middle", fill: "var(--muted)" }));
     for (const [from, to, text, n] of bars) {
       const middle = (from + to) / 2, side = Math.abs(middle) < 1e-12 ? 0 : data.sign * middle, inset = 0.06 * (to - from);
       parts.push(node("rect", { x: x(from + inset), y: y(n), width: x(to - inset) - x(from + inset), height: Math.max(0.5, 190 - y(n)),

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import IntArray
 from .clusters import CROSS, split_crossed
 from .questions import CONTENT_KEYS, Questions
 from .scores import OnQuestions
@@ -101,27 +100,3 @@ def _components(clusters: Sequence[str], shared: Sequence[str | None]) -> tuple[
     for cluster, code in of_cluster.items():
         name.setdefault(int(component[code]), cluster)
     return tuple(name[int(component[of_cluster[cluster]])] for cluster in clusters)
-
-
-def tasks_together(parts: Sequence[OnQuestions]) -> IntArray:
-    """Return (T,) codes of tasks, equal for those that share a cluster or question, directly or through others.
-
-    Args:
-        parts: one for each task.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    clusters, T = clusters_across(parts)[0], len(parts)
-    if clusters is None:
-        return np.arange(T)
-    tasks = np.repeat(np.arange(T), [len(part.questions) for part in parts]).tolist()
-    code: dict[tuple[int, str], int] = {}
-    edges = [
-        (task, code.setdefault(way, T + len(code)))
-        for task, cluster in zip(tasks, clusters, strict=True)
-        for way in enumerate(cluster.split(CROSS))
-    ]
-    size = T + len(code)
-    graph = coo_array((np.ones(len(edges)), np.array(edges).T), shape=(size, size))
-    return np.asarray(connected_components(graph, directed=False)[1][:T], dtype=np.intp)

@@ -10,7 +10,7 @@ from ..data.units import PERCENT, Scale
 from ..errors import InputError
 from ..extras import explaining
 from ..results.rows import Difference, Estimate
-from ..stats.power import QUESTIONS, Units, Variances
+from .sizes import QUESTIONS, Units, Variances
 
 TWO_RUNS = "A − B of two runs"
 ONE_RUN = "the mean of one run against a fixed number"

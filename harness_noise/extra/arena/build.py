@@ -31,7 +31,8 @@ from ...io.paths import telling_parts
 from ...results.forms import finite
 from ...results.rows import PEOPLE
 from ...settings import Settings
-from ...stats import decision, power
+from ...stats import decision
+from .. import sizes
 from ..known import WithFields
 from . import benchmark
 from .checkpoints import with_checkpoints
@@ -429,7 +430,7 @@ def _benchmark(
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)
         beta = thumb
         if solved is not None:
-            beta = c["se_total"] / np.sqrt(power.beta_variance(p, float(solved.mean())) / n)
+            beta = c["se_total"] / np.sqrt(sizes.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size) & ~pairs.withheld
     steps = _steps(models, pairs)
     noise = ("se_total", "se_data", "se_data_upper", "se_prediction", "correlation")

@@ -16,8 +16,8 @@ from ...report import canvas, fmt
 from ...report.canvas import COLOURS, DASHES, LINE, MUTED, ROWS, Axis, Drawing, Picture, Row, forest, name, short_name
 from ...report.figures import numbers
 from ...results.rows import Difference, Estimate
-from ...stats import power
 from ...stats.intervals import critical
+from .. import sizes
 from . import benchmark
 from .report import checkpoints, chosen_pairs, file_names, judged, ranked, step_text, told_apart
 from .results import Arena, BenchmarkResult, Checkpoint, Model
@@ -121,7 +121,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
     p = np.linspace(0, 1, 101)
     reached = solved * p  # no mean lies above the share of questions that any model solves
-    beta = np.sqrt(np.maximum(power.beta_variance(reached, solved), 0) / n)
+    beta = np.sqrt(np.maximum(sizes.beta_variance(reached, solved), 0) / n)
     return [
         (reached, beta, COLOURS[0], "", "SE (1 answer), Beta(p, 1 − p) theory"),
         (p, np.sqrt(p * (1 - p) / n), MUTED, DASHES[1], "rule of thumb, √(p(1−p)/n)"),

@@ -30,8 +30,9 @@ from ...io.paths import load, opened
 from ...results.forms import SCHEMA_VERSION, json_value, shown_fields
 from ...results.rows import Difference
 from ...settings import Settings, check_scale
-from ...stats import decision, power
+from ...stats import decision
 from ...stats.tolerances import SLACK
+from .. import sizes
 from .results import Arena, BenchmarkResult, Spread
 
 
@@ -65,7 +66,7 @@ class Profile(Measured):
         if self.rule_of_thumb is None:
             return self.se_total.median
         p = min(max((a + b) / 2, 0.0), 1.0)
-        return self.rule_of_thumb.median * math.sqrt(power.rule_of_thumb(p).omega2 / self.n_questions)
+        return self.rule_of_thumb.median * math.sqrt(sizes.rule_of_thumb(p).omega2 / self.n_questions)
 
     @property
     def data_share(self) -> float | None:

@@ -11,7 +11,6 @@ import numpy as np
 from scipy import special
 
 from ...arrays import BoolArray, FloatArray, IntArray
-from ...data.across import tasks_together
 from ...data.notes import Note
 from ...data.questions import by_name
 from ...data.scores import Scores
@@ -23,13 +22,14 @@ from ...stats import decision
 from ...stats.cluster_variance import cluster_scores
 from ...stats.contrast import Design, cluster_codes, in_order, sub_design, sum_by
 from ...stats.passk import pass_curves, steps_of_k
-from ...stats.power import detectable_effect, required_units
 from ..ranks import RankSets, from_decisions
 from ..row_noise import noise_of
+from ..sizes import detectable_effect, required_units
 from .columns import Table
 from .pairs import square
 from .rank_sets import chosen_by_half, rank_sets, stability
 from .results import AcrossTasks, Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
+from .together import tasks_together
 
 FEWEST_TOP = 2
 """The smallest number of models in the top if the user names none."""

@@ -51,9 +51,10 @@ from ...settings import CAUSES, Settings
 from ...stats import decision
 from ...stats.contrast import question_stats
 from ...stats.decision import OneSided
-from ...stats.power import Units, noncentrality
+from ...stats.power import noncentrality
 from ...stats.tolerances import ROUNDING, SLACK
 from ..published import NOT_THESE, Published, check_value, distance_with_noise
+from ..sizes import Units
 from .checks import with_scoring, without_texts, worst_case
 from .results import CANNOT, FAIL, PASS, Gate, GateRow, Rule, Seen, SelfTest
 

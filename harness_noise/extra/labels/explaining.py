@@ -8,9 +8,9 @@ from ...errors import InputError
 from ...report.fmt import bias, is_mean, number, shown, what_of
 from ...results.rows import Difference, Estimate
 from ...stats.data_limit import chi_square
-from ...stats.power import Units, Variances
 from ...stats.tolerances import FEWEST_UNITS
 from ..row_noise import ONE_RUN, TWO_RUNS, Noise
+from ..sizes import Units, Variances
 
 SUBJECT = "the mean that people would give"
 """The estimand in a sentence of one row."""

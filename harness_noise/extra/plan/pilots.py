@@ -16,8 +16,8 @@ from ...data.native_values import agree_on_metrics
 from ...data.scores import Run
 from ...errors import InputError
 from ...results.rows import Difference, Estimate
-from ...stats.power import Variances
 from ..row_noise import ONE_RUN, Noise, noise_of
+from ..sizes import Variances
 
 if TYPE_CHECKING:
     from ...data.scores import Scores

@@ -16,7 +16,9 @@ from ...results.diagnostics import SCORED
 from ...results.parts import Replay
 from ...results.rows import Difference, Estimate
 from ...settings import Settings, check_scale
-from ...stats.power import (
+from ...stats.tolerances import SLACK
+from ..row_noise import ONE_RUN, Noise
+from ..sizes import (
     Units,
     Variances,
     achieved_power,
@@ -24,8 +26,6 @@ from ...stats.power import (
     required_units,
     rule_of_thumb,
 )
-from ...stats.tolerances import SLACK
-from ..row_noise import ONE_RUN, Noise
 from . import stats as planning
 from .pilots import TWO_LIKE_THIS, doubled, from_numbers, from_runs, noise_by_task
 from .results import Plan, PlanAnswer, PlanLooks, PlanRow, PlugIn, TaskRepeats, TheoryRow

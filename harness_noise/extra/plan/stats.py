@@ -13,8 +13,8 @@ from itertools import product
 
 import numpy as np
 
-from ...stats.power import Units, Variances, beta_variance
 from ...stats.tolerances import SLACK
+from ..sizes import Units, Variances, beta_variance
 
 
 def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: int) -> int:

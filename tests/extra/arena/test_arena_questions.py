@@ -9,8 +9,8 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.extra.arena.benchmark import kendall_tau, size_in_name, suspects
 from harness_noise.extra.arena.build import arena
+from harness_noise.extra.sizes import beta_variance
 from harness_noise.settings import Settings
-from harness_noise.stats.power import beta_variance
 from support.boards import board, values_of, with_values
 
 

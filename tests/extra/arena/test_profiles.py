@@ -13,8 +13,8 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.extra.arena import profiles as reference
 from harness_noise.extra.arena.build import arena
+from harness_noise.extra.sizes import Variances
 from harness_noise.settings import Settings
-from harness_noise.stats.power import Variances
 from support.boards import N, board, with_values
 
 

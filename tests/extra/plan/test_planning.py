@@ -17,8 +17,9 @@ from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.extra.plan import stats as planning
 from harness_noise.extra.plan.stats import best_repeats
+from harness_noise.extra.sizes import Variances
 from harness_noise.settings import Settings
-from harness_noise.stats.power import Variances, noncentrality
+from harness_noise.stats.power import noncentrality
 from support.notes import noted
 
 

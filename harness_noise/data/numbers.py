@@ -83,18 +83,6 @@ def number_text(number: float) -> str:
     return f"{number + 0.0:.15g}"  # −0.0 is 0
 
 
-def number_texts(numbers: FloatArray) -> list[str]:
-    """Return numbers as short texts (six digits or more), with enough digits that all stay different.
-
-    A whole number stays as it is."""
-    several = len({number_text(number) for number in numbers.tolist()})
-    for digits in range(6, 15):
-        texts = [number_text(x) if x.is_integer() else f"{x:.{digits}g}" for x in numbers.tolist()]
-        if len(set(texts)) >= several:
-            return texts
-    return [number_text(number) for number in numbers.tolist()]
-
-
 def is_infinite(values: FloatArray) -> bool:
     """Return True if any value is infinite, or so large (beyond `HUGE`) that sums could overflow."""
     return bool((np.abs(values) > HUGE).any())

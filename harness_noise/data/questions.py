@@ -96,30 +96,6 @@ class SomeTexts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TextsBelow:
-    """The texts of several tasks, stacked (see `AnswerTexts`)."""
-
-    sources: tuple[AnswerTexts, ...]
-    shapes: tuple[tuple[int, int], ...]
-    """(n, K) of each."""
-
-    def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of answer texts for rows that are counted through several tasks. 0 is unknown."""
-        wanted, start = np.asarray(rows, dtype=np.intp), 0
-        out = np.zeros((len(wanted), max(K for _, K in self.shapes)), dtype=np.uint64)
-        for source, (n, K) in zip(self.sources, self.shapes, strict=True):
-            here = np.flatnonzero((wanted >= start) & (wanted < start + n))
-            if len(here):
-                out[here, :K] = source.hashes((wanted[here] - start).tolist())
-            start += n
-        return out
-
-    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> TextsBelow:
-        """Return the object with the lists of strings of all sources replaced by equal ones kept by `first`."""
-        return TextsBelow(tuple(source.shared(first) for source in self.sources), self.shapes)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Questions:
     """The questions of one task as one run saw them. Shared by all metrics of that task.
 
@@ -315,14 +291,12 @@ class Hashes(Sequence[str]):
 
     def distinct(self) -> int:
         """Return the number of different strings in the list."""
-        import numpy as np
 
         hashes = np.frombuffer(self._data, f"V{self._width or 1}")
         return len(np.unique(np.delete(hashes, list(self._odd)))) + len(set(self._odd.values()))
 
     def maybe_repeated(self) -> Sequence[int]:
         """Return the row numbers of strings that may occur twice, by their first digits. May name too many."""
-        import numpy as np
 
         if self._width < _DIGITS:
             return range(len(self))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..analysis.sample import Sample, align, is_scored, sample, scored_pairs, scores_of_rows, stack_rows
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, HashArray, IntArray
 from ..data.clusters import Fields, Value, numeral
 from ..data.native_values import are_zero_one
 from ..data.numbers import number_text
-from ..data.questions import Questions, TextsBelow
+from ..data.questions import AnswerTexts, Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.contrast import Contrast, Design, contrast
@@ -134,6 +134,30 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
         answers_differ=bool(whole.stats.answers_differ),
         repeats_are_runs=whole.repeats_are_runs,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextsBelow:
+    """The texts of several tasks, stacked (see `AnswerTexts`)."""
+
+    sources: tuple[AnswerTexts, ...]
+    shapes: tuple[tuple[int, int], ...]
+    """(n, K) of each."""
+
+    def hashes(self, rows: Sequence[int]) -> HashArray:
+        """Read the (m, K) hashes of answer texts for rows that are counted through several tasks. 0 is unknown."""
+        wanted, start = np.asarray(rows, dtype=np.intp), 0
+        out = np.zeros((len(wanted), max(K for _, K in self.shapes)), dtype=np.uint64)
+        for source, (n, K) in zip(self.sources, self.shapes, strict=True):
+            here = np.flatnonzero((wanted >= start) & (wanted < start + n))
+            if len(here):
+                out[here, :K] = source.hashes((wanted[here] - start).tolist())
+            start += n
+        return out
+
+    def shared(self, first: Callable[[Sequence[str]], Sequence[str]]) -> TextsBelow:
+        """Return the object with the lists of strings of all sources replaced by equal ones kept by `first`."""
+        return TextsBelow(tuple(source.shared(first) for source in self.sources), self.shapes)
 
 
 def _texts_below(parts: Sequence[Scores]) -> TextsBelow | None:

@@ -65,16 +65,6 @@ def _none_of(K: FloatArray, c: FloatArray, k: int) -> FloatArray:
     return np.where(k <= K, ratios.prod(axis=1), np.nan)
 
 
-def steps_of_k(K: int) -> list[int]:
-    """Return the values of k at which a pass@k curve is drawn: 1 to 10, then 20, 50, 100, …, and K."""
-    ks = set(range(1, min(K, 10) + 1)) | {K}
-    scale = 10
-    while scale <= K:
-        ks |= {k for k in (scale, 2 * scale, 5 * scale) if k <= K}
-        scale *= 10
-    return sorted(ks)
-
-
 def acc_probs(loglikelihoods: FloatArray, gold: BoolArray) -> FloatArray:
     """Return (n,) the probability of a right choice if a model samples choices by their likelihood, or NaN.
 

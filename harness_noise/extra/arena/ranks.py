@@ -21,7 +21,7 @@ from ...settings import Settings
 from ...stats import decision
 from ...stats.cluster_variance import cluster_scores
 from ...stats.contrast import Design, cluster_codes, in_order, sub_design, sum_by
-from ...stats.passk import pass_curves, steps_of_k
+from ...stats.passk import pass_curves
 from ..ranks import RankSets, from_decisions
 from ..row_noise import noise_of
 from ..sizes import detectable_effect, required_units
@@ -458,3 +458,13 @@ def _placed(model: Model, both: FloatArray, either: FloatArray, names: list[str]
     sure = bool((2 * np.where(np.isnan(either[rivals]), 1.0, either[rivals]) <= alpha).all())
     place = "no" if len(beaten) else "yes" if sure else "open"
     return replace(model, frontier=place, beaten_by=tuple(names[m] for m in beaten))
+
+
+def steps_of_k(K: int) -> list[int]:
+    """Return the values of k at which a pass@k curve is drawn: 1 to 10, then 20, 50, 100, …, and K."""
+    ks = set(range(1, min(K, 10) + 1)) | {K}
+    scale = 10
+    while scale <= K:
+        ks |= {k for k in (scale, 2 * scale, 5 * scale) if k <= K}
+        scale *= 10
+    return sorted(ks)

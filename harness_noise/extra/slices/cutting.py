@@ -19,7 +19,7 @@ from ...arrays import FloatArray, IntArray, columns_of
 from ...data.matching import same_partition
 from ...data.native_values import agreed_pairs
 from ...data.notes import Note, merge_notes, texts
-from ...data.numbers import number_texts
+from ...data.numbers import number_text
 from ...data.scores import Group, Run, Scores
 from ...errors import InputError
 from ...results.diagnostics import SCORED
@@ -315,3 +315,15 @@ def _slice_names(values: Sequence[Any], named: bool) -> tuple[list[str], list[st
     pairs = [(texts[low], texts[high]) for low, high in where.reshape(-1, 2).tolist()]
     names = [low if low == high else f"{low} … {high}" for low, high in pairs]
     return [names[i] for i in at.tolist()], list(dict.fromkeys(names))
+
+
+def number_texts(numbers: FloatArray) -> list[str]:
+    """Return numbers as short texts (six digits or more), with enough digits that all stay different.
+
+    A whole number stays as it is."""
+    several = len({number_text(number) for number in numbers.tolist()})
+    for digits in range(6, 15):
+        texts = [number_text(x) if x.is_integer() else f"{x:.{digits}g}" for x in numbers.tolist()]
+        if len(set(texts)) >= several:
+            return texts
+    return [number_text(number) for number in numbers.tolist()]

@@ -24,13 +24,12 @@ from harness_noise.extra.arena import tables
 from harness_noise.extra.arena.benchmark import fit_beta
 from harness_noise.extra.arena.build import arena, distinct_names
 from harness_noise.extra.arena.figures import heatmap
-from harness_noise.extra.arena.ranks import best_p
+from harness_noise.extra.arena.ranks import best_p, steps_of_k
 from harness_noise.extra.arena.report import sentences
 from harness_noise.report import terminal, text
 from harness_noise.results.forms import shown_fields
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
-from harness_noise.stats.passk import steps_of_k
 from support.boards import N, board, values_of, with_values
 from support.notes import noted
 

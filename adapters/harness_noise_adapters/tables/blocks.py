@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any
@@ -126,11 +126,11 @@ class Names:
             self.texts.append(text or "")
         return found
 
-    def codes(self, cells: Sequence[Any]) -> IntArray:
+    def codes(self, cells: Sequence[Any], kinds: Set[type] = frozenset()) -> IntArray:
         """Return (n,) whole numbers that stand for the texts of n cells, −1 for empty cells. Number new texts."""
         if cells and type(cells[0]) is str and cells[0] == cells[-1] and cells.count(cells[0]) == len(cells):
             return np.full(len(cells), self.number(cell_text(cells[0])), dtype=np.intp)
-        kinds = {*map(type, cells)} - {_NOTHING}
+        kinds = (kinds or {*map(type, cells)}) - {_NOTHING}
         if len(kinds) > 1 or not kinds <= {*_SIMPLE}:
             return np.array([self.number(cell_text(cell)) for cell in cells], dtype=np.intp)
         kind = next(iter(kinds), str)

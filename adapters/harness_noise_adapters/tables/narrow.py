@@ -86,7 +86,7 @@ def _all_end_objects(lines: bytes) -> bool:
     if not (lines.startswith(b"{") and lines.endswith((b"}", b"\n"))):
         return False
     signs = np.frombuffer(lines, np.uint8)
-    ends = np.flatnonzero(signs == ord("\n"))
-    last = signs[ends - 1]
-    last = np.where(last == ord("\r"), signs[ends - 2], last)
-    return bool((last == ord("}")).all())
+    ends, braces = signs[1:] == ord("\n"), signs[:-1] == ord("}")
+    if b"\r" in lines:
+        braces[1:] |= braces[:-1] & (signs[1:-1] == ord("\r"))
+    return not (ends > braces).any()

@@ -216,9 +216,10 @@ class FileReader:
         Raises:
             InputError: a name was rounded.
         """
-        if (rounded := rounded_key(cells)) is not None:
+        kinds = {*map(type, cells)}
+        if float in kinds and (rounded := rounded_key(cells)) is not None:
             refuse_rounded(name, rounded, f"{self.path}, line {block.lines[cells.index(rounded)]}")
-        return self.names[name].codes(cells)
+        return self.names[name].codes(cells, kinds)
 
     def require_question(self, block: Block, codes: IntArray, rows: BoolArray) -> None:
         """Raise an error if any of the marked rows does not say which question it answers."""

@@ -194,7 +194,7 @@ def _may_occur_twice(text: bytes, names: frozenset[bytes]) -> bool:
     for name in names:  # a generator would take as long as the search
         if text.count(name) > 1:
             return True
-    return b"\\u00" in text  # as any character of a name could be written
+    return b"\\" in text and b"\\u00" in text  # as any character of a name could be written
 
 
 exactly = partial(json.loads, object_pairs_hook=once)

@@ -213,7 +213,7 @@ class Register(Generic[C]):
             raise ValueError(f"{where} names {self.setting} {', '.join(sorted(unknown))}, which is not registered")
 
     def __getitem__(self, name: str) -> C:
-        """Return the choice with this name, importing other packages' if it is not known. Refuse an unknown one.
+        """Return the choice with this name, importing other packages' if needed. NotImplementedError if there is none.
 
         Raises
         ------

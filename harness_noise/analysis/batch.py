@@ -38,7 +38,7 @@ def each_difference(
     crossed: tuple[NamesLike, NamesLike] | None,
     settings: Settings,
 ) -> tuple[Difference, ...]:
-    """Return the mean A − B with noise of each of P pairs, each tested by itself. Refuse other than (P, n, K).
+    """Return A − B with noise of each of P pairs, each tested by itself. Refuse other than (P, n, K_A) and (P, n, K_B).
 
     Pairs with missing answers go one by one, and so do all if settings ask for more than the t test of paired
     questions: then every pair may have another design.

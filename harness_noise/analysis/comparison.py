@@ -38,7 +38,7 @@ AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
-    """Return A − B for every pair of runs and every metric that both have, with p-values adjusted per family.
+    """Return A − B of each given (A, B) pair of runs, for every metric that both have, with p adjusted per family.
 
     Args:
         pairs: (A, B) runs; rows of all of them are in the families.
@@ -152,7 +152,7 @@ def _doubled_notes(what: Compared, row: RowDecision, settings: Settings) -> list
 
 
 def compared_of(run_a: Run, run_b: Run) -> tuple[list[Compared], list[Note]]:
-    """Return the tasks and groups that both runs measured, and notes on the rest. Refuse if nothing is shared."""
+    """Return tasks and groups that both runs measured (else the only score of each), and notes. Refuse if none."""
     groups: list[Compared] = []
     notes: list[Note] = []
     mine, theirs = ({group.key: group for group in run.groups} for run in (run_a, run_b))
@@ -222,7 +222,7 @@ def _shared_scores(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple
 
 
 def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[Note]]:
-    """Return (A, B) scores of equal key, and notes. If none and `alone`: the only one of each run, else refuse.
+    """Return (A, B) scores of equal key, and notes. If none: [], or with `alone` the only one of each run, else refuse.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
@@ -311,7 +311,7 @@ def difference_of_arrays(
 
 
 def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
-    """Return A − B with verdict of arrays' `Scores`, matched by position. Refuse other lengths, or none shared.
+    """Return A − B with verdict of arrays' `Scores`. Match by position and refuse other lengths, unless unpaired.
 
     Raises:
         ValueError: other numbers of questions, or none with a score in both.
@@ -360,7 +360,7 @@ def _questions_with_means(
 
 
 def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[Note]]:
-    """Return at most `limit` questions on which A and B differ, the largest |A − B| first, with texts, and notes.
+    """Return up to `limit` questions on which A and B differ, largest |A − B| first. Notes: their number, unread texts.
 
     It reads whole questions, targets and answers from the logs. No number depends on them.
     """

@@ -87,7 +87,7 @@ class Compared:
     """(id of A's scores, id of B's) → the check of their equal answers, which a group needs again for its tasks."""
 
     def check_equal_answers(self, *, unpaired: bool = False) -> Checked:
-        """Count A's and B's equal answers and those scored differently, over all tasks whose questions surely match.
+        """Count A's and B's equal answers, and those scored differently, over all tasks. Unpaired: surely matched only.
 
         Unpaired runs are checked if it is known which of their questions are the same.
         """
@@ -113,7 +113,7 @@ class Compared:
         return score_range([Ends.of(self.parts_a), Ends.of(self.parts_b)], settings)
 
     def codes(self) -> set[str]:
-        """Return the diagnostic codes that the scores of A and of B have before they are compared."""
+        """Return the set of diagnostic codes that the scores of A and of B have before they are compared."""
         sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
         return set[str]().union(
             *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
@@ -198,7 +198,7 @@ def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> l
 
 
 def _with_missing_filled(row: RowDecision, compared: Compared, settings: Settings) -> RowDecision:
-    """Return the row with `filled`, the rows if missing answers got the worst or best score. Unchanged if none is.
+    """Return the row with `filled` (rows with missing answers worst or best, or no known range). Unchanged if none is.
 
     First come the worst scores of A with the best of B, and the best of A with the worst of B. If it is not shown that
     all others lie between, graded scores between the ends are tried, too.
@@ -231,7 +231,7 @@ def _with_missing_filled(row: RowDecision, compared: Compared, settings: Setting
 
 
 def _possible_t(low: Aligned, high: Aligned, *, settings: Settings, graded: bool) -> Reach:
-    """Return the range of t statistics that the missing scores leave possible, or that it is not known.
+    """Return the `Reach` of t if scores are missing: that it rises with every score, its range, or that it is unknown.
 
     The sign test and the permutation test count signs, or compare sums, so they follow every score. So does t of single
     answers that are right or wrong. Of all other scores `t_reach` knows; of other tests nothing.
@@ -338,7 +338,7 @@ def _paired_numbers(
 
 
 def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tuple[Sample, Sample]]:
-    """Return A − B estimated from samples of shared questions, and both. `runs_shared`: of runs that both have."""
+    """Return A − B `Estimated` on shared questions, and both samples (`runs_shared`: only the runs that both have)."""
     design = a.design()
     if not settings.runs_shared:
         return kernel([a, b], [1.0, -1.0], design, settings), (a, b)
@@ -349,7 +349,7 @@ def pair_kernel(a: Sample, b: Sample, settings: Settings) -> tuple[Estimated, tu
 def observed_pair(
     noise: Estimated, bounds: tuple[float, float] | None, settings: Settings
 ) -> tuple[Leads, Differences]:
-    """Return the `Leads` of A and B (blank for fixed questions), and the `Differences` with all that a test needs.
+    """Return `Leads` (clusters on which A or B is ahead, blank for fixed questions), and `Differences` to test.
 
     The far limit of that difference includes the variance between runs.
     """
@@ -423,7 +423,7 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
 def _unpaired_difference(
     m: Moments, each: Sequence[Estimated], bounds: tuple[float, float] | None, settings: Settings
 ) -> Differences:
-    """Return the difference of two independent means, with Agresti–Caffo limits for 0/1 scores if a range is known."""
+    """Return the `Differences` of two independent means. A known range adds Agresti–Caffo limits for variance 0."""
     of = Differences(m.mean, m.variance, m.df, m.zero_variance, np.array([np.nan]))
     if bounds is None:
         return of
@@ -440,7 +440,7 @@ def _unpaired_difference(
 
 
 def welch(a: Moments, b: Moments) -> Moments:
-    """Return the moments of a − b for two independent means: summed variance, Welch's degrees of freedom."""
+    """Return the moments of a − b for independent means: summed variance, Welch's df (variance 0: the smaller df)."""
     variance, spread = a.variance + b.variance, a.variance**2 / a.df + b.variance**2 / b.df
     sums = Moments(**{name: column + getattr(b, name) for name, column in columns_of(a).items()})
     return replace(

@@ -24,7 +24,7 @@ def with_record(
     drawn: Iterable[Mapping[str, Any]],
     sizes: Mapping[str, int] | None = None,
 ) -> Run:
-    """Return the run with records of its early stopping and drawn questions, their diagnostics and chances.
+    """Return the run with these valid records of early stopping and drawn questions, their diagnostics and chances.
 
     Args:
         run: without them.

@@ -67,7 +67,7 @@ class OneDifference:
 
     @cached_property
     def distribution(self) -> Distribution | None:
-        """Bootstrap distribution of the difference, scaled to its closed-form variance. None if not resampled."""
+        """Bootstrap `Distribution` of the difference, scaled to its closed-form variance. None if not resampled."""
         from ..stats.resampling import bootstrap
 
         minus = self.samples[1].by_key() if len(self.samples) > 1 else None
@@ -140,7 +140,7 @@ def test_of_bootstrap(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_bootstrap_t(drawn: OneDifference) -> decision.Test:
-    """Return the bootstrap-t test of one difference: p < 1 − level if the bootstrap-t interval excludes the null."""
+    """Return the bootstrap-t test of one difference, no limits: p < 1 − level if its interval excludes the null."""
     from ..stats.resampling import bootstrap_t_p
 
     if not drawn.varies:

@@ -81,7 +81,7 @@ def _chosen(
 
 
 def _distribution(data: Sample, noise: Estimated, settings: Settings) -> resampling.Distribution | None:
-    """Return a mean's bootstrap distribution, scaled to its standard error. None if it cannot be resampled."""
+    """Return a mean's bootstrap `Distribution`, scaled to its standard error. None if it cannot be resampled."""
     from ..stats import resampling
 
     d, design = in_order(noise.c.d, noise.design, data.by_key())
@@ -146,7 +146,7 @@ def _interval_of_one(data: Sample, m: Moments, settings: Settings, ends: interva
 
 
 def _binomial_answers(data: Sample, noise: Estimated, settings: Settings, ends: intervals.RangeEnds) -> float:
-    """Return the number of 0/1 answers in a mean, which caps its effective sample size. Infinite means no cap.
+    """Return how many 0/1 answers cap a mean's effective n. Infinite: graded scores, a vote, fixed or corrected.
 
     A vote has one value per question but is made of more answers than are known, so their number is no cap. With fixed
     questions only the answers' own variance is left, which no number of answers caps.
@@ -163,7 +163,7 @@ from."""
 
 
 def _run_codes(data: Sample, m: Moments, ends: intervals.RangeEnds | None, interval: Interval) -> set[str]:
-    """Return diagnostics of one run's mean: skewed, few failures, repeats that differ from single answers, …."""
+    """Return codes of a run's mean: skewed, few failures, single repeats that differ. Not the scores' own codes."""
     codes = {"skewed"} if interval.moved else set()
     if ends is not None and interval.name != "none" and not np.isnan(m.variance[0]):
         unequal = short_of(m.df[0], min(HEAVY_DF, (m.n_clusters[0] - 1) / 2))
@@ -232,7 +232,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
 
 
 def _count_off_ends(data: Sample, design: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:
-    """Count how many clusters lie away from the ends of the metric's range. None if the range is unknown."""
+    """Return `RangeEnds`: how many clusters lie away from the ends of the metric's range. None if it is unknown."""
     if bounds is None:
         return None
     if data.corrected is None:

@@ -57,7 +57,7 @@ class Top:
 
 
 def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
-    """Return the outermost groups, and the tasks that are in no group, for one metric and scorer.
+    """Return the outermost groups, most tasks first, then the tasks that are in no group, for one metric and scorer.
 
     Of groups within groups only the outermost counts.
     """
@@ -279,7 +279,7 @@ Rows: TypeAlias = Sequence[tuple[Difference, Skew | None]]
 def overall_differences(
     pairs: Sequence[tuple[Run, Run]], settings: Settings, rows: Sequence[Rows] = ()
 ) -> tuple[list[Difference], list[Combined], list[Note]]:
-    """Return A − B over all tasks for each pair and metric, other tests of the same, and notes.
+    """Return decided A − B over all tasks for each pair and metric, other tests of the same, and notes.
 
     The rows of one metric and scorer are a family, as all pairs of many runs are. That of one pair is alone in
     it, so that its adjusted p is its p.

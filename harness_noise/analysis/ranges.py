@@ -55,7 +55,7 @@ class Ends(NamedTuple):
 
     @classmethod
     def seen(cls, parts: Sequence[Scores], values: Sequence[ArrayLike], bounds: tuple[float, float] | None) -> Ends:
-        """Return the lowest and highest of `values`, which were computed from the scores `parts`."""
+        """Return `Ends` with the lowest and highest of `values`, computed from the scores `parts`. NaN is ignored."""
         scores = [np.asarray(x, dtype=np.float64) for x in values]
         low = float(reduce(np.fmin, (np.fmin.reduce(x, axis=None, initial=np.nan) for x in scores)))
         high = float(reduce(np.fmax, (np.fmax.reduce(x, axis=None, initial=np.nan) for x in scores)))
@@ -76,7 +76,7 @@ def widths(runs: Sequence[Ends], settings: Settings) -> FloatArray:
 
 
 def score_range(samples: Sequence[Ends], settings: Settings) -> tuple[float, float] | None:
-    """Return a metric's range, as set, declared or guessed, or None if unknown. Refuse scores outside of it.
+    """Return a metric's range, set, declared or guessed, or None. Refuse scores outside if set, or if all declare it.
 
     What `--range` says counts, then what the adapters declare. If neither says anything, scores that all
     lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
@@ -176,7 +176,7 @@ Range = tuple[float, float]
 
 
 def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bounds: Range | None) -> Range | None:
-    """Return the means if all missing answers had the lowest, or the highest, score. None if unknown.
+    """Return the means if missing answers had the lowest, or the highest, score. None if nothing is missing or unknown.
 
     None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
     answers they lack were asked for.

@@ -20,7 +20,7 @@ from ..errors import InputError
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
-    """Join all runs of one model into one run, whose repeats (answers per question) are those of all.
+    """Return one run per model, joined of its runs: repeats (answers per question) and notes of all. Refuse unsure ids.
 
     A question that only some runs have keeps the repeats it has; of what only one run measured, that run's
     are all there are. The order of models is kept. Where every run is of another model, a note says so.
@@ -90,7 +90,7 @@ def copy_notes(runs: Sequence[Run]) -> list[Note]:
 
 
 def is_one_run(run: Run, other: Run) -> bool:
-    """Return True if two runs come from one file, or from identical files that record a date.
+    """Return True if two runs have equal scores and one file and model, or identical files that record a date.
 
     Equal files without a date may be of two runs: a model that always answers alike writes equal tables.
     """
@@ -101,7 +101,7 @@ def is_one_run(run: Run, other: Run) -> bool:
 
 
 def _copied(run: Run, other: Run) -> bool:
-    """Return True if two runs have equal scores and come from one path, or from byte-identical files."""
+    """Return True if two runs have equal scores, and one path and model or else byte-identical files."""
     values = [[part.values for part in side.scores] for side in (run, other)]
     alike = len(values[0]) == len(values[1]) and all(
         np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True)

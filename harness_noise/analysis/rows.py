@@ -216,7 +216,7 @@ def decide_rows(rows: Sequence[RowDecision], settings: Settings) -> list[Differe
 
 
 def _verdict(row: RowDecision, verdicts: decision.Verdicts, i: int) -> str:
-    """Return the verdict of row number i as text. A recorded verdict, or withheld one, has priority."""
+    """Return row i's verdict as text: withheld, else recorded (if adjustment leaves it), else that of the test."""
     if SCORED in row.codes:
         return SCORED_DIFFERENTLY
     if row.recorded and not verdicts.lost_to_adjustment[i]:

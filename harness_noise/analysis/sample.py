@@ -204,7 +204,7 @@ RATIO_UNDEFINED = "ratio_undefined"
 
 
 def linearised(data: Sample) -> Sample:
-    """Return a ratio's sample with values R + (x − R·y)/ȳ [Cochran1977], or marked undefined. Others unchanged.
+    """Return a ratio's sample with values R + (x − R·y)/ȳ [Cochran1977], undefined if ȳ may be 0. Others unchanged.
 
     Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
     is returned as it is.
@@ -274,7 +274,7 @@ def _scored_pairs(part_a: Scores, part_b: Scores, scored_a: BoolArray, scored_b:
 
 
 def texts_of(part: Scores, rows: Sequence[int], notes: list[Note], otherwise: str) -> Sequence[QuestionText]:
-    """Read the texts of the questions in these rows from the log. Empty texts and a note if unreadable."""
+    """Read the texts of the questions in these rows from the log. If unreadable: empty texts, and one in `notes`."""
     if part.questions.log is not None and rows:
         try:
             return part.questions.log.read(rows, part.scorer)
@@ -374,7 +374,7 @@ def own_group(run: Run, group: Group) -> Group:
 
 
 def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
-    """Return the scores' diagnostics, plus `mean_mismatch` if the harness's own mean is not reproduced.
+    """Return the set of the scores' diagnostics, with `mean_mismatch` if the harness's own mean is not reproduced.
 
     Args:
         parts: of one task, or of the tasks of a group.

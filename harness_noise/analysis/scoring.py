@@ -82,7 +82,7 @@ def scoring_of(a: Scores, b: Scores) -> Checked:
 
 
 def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Checked]:
-    """Count per pair of runs equal answers and those scored differently. Empty if a probe finds none.
+    """Return `Checked` for each pair of runs: equal answers, those scored differently. Empty if a probe finds none.
 
     Args:
         parts: one task, metric and scorer of each run.
@@ -105,7 +105,7 @@ def check_scoring(parts: Sequence[Scores], pairs: Sequence[Shared]) -> list[Chec
 
 
 def _scores_differ(a: Scores, b: Scores, pair: Shared) -> BoolArray:
-    """Return (m,) True for shared questions on which scores (with other K: lowest or highest) of A and B differ."""
+    """Return (m,) True for shared questions whose scores differ, repeat by repeat (other K: lowest or highest)."""
     x, y = a.values[pair.rows_a], b.values[pair.rows_b]
     if x.shape == y.shape:
         return np.asarray(_differ_beyond_rounding(x, y).any(axis=1))
@@ -183,7 +183,7 @@ class _Texts:
         return bool(self.hashes[self.known].any())
 
     def read(self, rows: IntArray) -> None:
-        """Read the answers' text hashes for the questions in these rows. An unreadable log marks them unusable."""
+        """Store the answers' text hashes for the questions in these rows. An unreadable log marks them unusable."""
         wanted = np.unique(rows[~self.known[rows]])
         if not len(wanted) or self.part.answers is None:
             return
@@ -195,7 +195,7 @@ class _Texts:
 
 
 def _read_answer_texts(texts: Sequence[_Texts], wanted: Iterable[tuple[Shared, IntArray]]) -> None:
-    """Read the answer texts that several pairs of runs need on these questions, each run's log once."""
+    """Store in `texts` the answers that several pairs of runs need on these questions. Read each run's log once."""
     rows: dict[int, list[IntArray]] = {}
     for pair, places in wanted:
         rows.setdefault(pair.a, []).append(pair.rows_a[places])
@@ -214,7 +214,7 @@ def _hashes_and_scores(texts: Sequence[_Texts], pair: Shared, places: IntArray) 
 
 
 def _count_equal(texts: Sequence[_Texts], pair: Shared, places: IntArray) -> tuple[int, int, float]:
-    """Count answers of equal text, and those scored differently. Also return Σ (a − b)²/2 of the latter."""
+    """Count answers of equal text (same repeat, other K: any), those scored differently, and their Σ (a − b)²/2."""
     (text_a, a), (text_b, b) = _hashes_and_scores(texts, pair, places)
     if a.shape == b.shape:
         equal = (text_a == text_b) & (text_a != 0)

@@ -131,7 +131,7 @@ def estimate_difference(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Difference | tuple[Difference, ...]:
-    """Return A − B of two runs' scores (arrays) on the same questions, paired, with its interval and test.
+    """Return A − B of two runs' (n, K) scores, paired by question, with interval and test. (P, n, K): one of each pair.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) 
 
 
 def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
-    """Return (n,) each question's chance that one or more of k answers are right, without bias, from K ≥ k answers.
+    """Return (n,) chances that one or more of k answers to a question are right, without bias. NaN with fewer than k.
 
     Parameters
     ----------

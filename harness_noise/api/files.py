@@ -125,7 +125,7 @@ def export(
     settings: Settings | None = None,
     **choices: Unpack[Choices],
 ) -> Exported:
-    """Rewrite result files with error bars added. Every value that the harness wrote stays unchanged.
+    """Write result files again with error bars, in `output` or in place, native values unchanged. Return their paths.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class _Export:
         """The files to which an adapter has something to add, and the means that it adds."""
 
     def again(self) -> list[Path]:
-        """Write every run again in its own format with error bars. Return the files. Refuse URLs and its own folder."""
+        """Write the runs again in their formats with error bars. Return files. Refuse URLs, own folder as `output`."""
         written: list[Path] = []
         self.notes += [Note("left_out", f"left out: {error}") for error in registry.closed_folders(self.place)]
         found = [
@@ -239,7 +239,7 @@ class _Export:
         return written
 
     def analyze(self, run: Run) -> Analysis:
-        """Analyze one run that is to be written, keep its notes, and return its error bars."""
+        """Analyze one run that is to be written. Keep its notes and the names of its means, return its error bars."""
         from ..analysis.mean import analyze_run
         from ..data.native_values import check_native
         from ..io.first_answers import first_answers, with_stops

@@ -288,7 +288,7 @@ class Request:
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
-        """Return the runs, joined by model as repeats if asked for, and cut to first answers where repeats stop early.
+        """Return the runs, joined by model as repeats if asked for (notes are on them), and cut to first answers.
 
         Of answers that were repeated until one passed, the first ones.
         """
@@ -319,7 +319,7 @@ class Request:
                 )
 
     def complete(self, sources: Source | Sequence[Source]) -> list[Run]:
-        """Return the complete reference runs of each source, which may also be a stored noise profile."""
+        """Return the complete reference runs of all sources in one list. A stored noise profile is read as runs."""
         several = listed(sources)
         if not several:
             return []
@@ -360,7 +360,7 @@ class Request:
 
 
 def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords with texts (cluster, weights and so on) parsed into the values of `Settings`."""
+    """Return the keywords with `cluster`, `only`, `weights` and `chance` parsed for `Settings`, others as they are."""
     cluster, only = choices.get("cluster"), choices.get("only")
     return {
         **choices,

@@ -272,7 +272,7 @@ def _compare_pairs(
 
 
 def _score_or_count(side: object) -> Number | None:
-    """Return a bare score as a float, or a count as (right answers, questions), None for anything else."""
+    """Return a number as a float (a bare score), a tuple of two whole numbers as a count, None for anything else."""
     if isinstance(side, Real):
         return float(side)
     if not isinstance(side, tuple) or len(side) != 2:

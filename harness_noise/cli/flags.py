@@ -89,7 +89,7 @@ def _shown(named: Parameter) -> str:
 
 
 def _list_items(value: str) -> list[str]:
-    """Return the items of a text that is a Python list, else the text as the only item."""
+    """Return the `repr` of each item of a text that is a Python list, else the text as the only item."""
     from ast import literal_eval
 
     try:
@@ -100,7 +100,7 @@ def _list_items(value: str) -> list[str]:
 
 
 def _as_command_line(value: str) -> str:
-    """Convert a Python value's text to command-line form: ('LOW', 'HIGH') to LOW,HIGH, {'a': 'b c'} to a="b c"."""
+    """Convert a Python value's text to a shell word: ('LOW', HIGH) to LOW,HIGH and {'a': 'b c'} to a="b c"."""
     from ast import literal_eval
 
     try:

@@ -64,7 +64,7 @@ def _of_run(run: Run) -> Iterable[tuple[str, object]]:
 
 
 def _measured(run: Run) -> Iterable[tuple[str, str]]:
-    """Yield (task and metric, sentence on its questions, answers and means) for everything in a run."""
+    """Yield (task and metric, sentence on it) for a run's scores, corpus metrics and skipped metrics. No groups."""
     for part in run.scores:
         K, missing = part.values.shape[1], part.n_missing
         clusters = (

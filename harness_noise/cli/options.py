@@ -60,7 +60,7 @@ class Output(click.Path):
 
 
 def _clash_with_words(path: Path, typed: Sequence[str]) -> str:
-    """Return why an output path would overwrite something named on the command line, "" if it does not."""
+    """Return why an output path would overwrite an input (named twice, or a run in a named folder), "" if not."""
     # a word may be joined to its option: --html=FILE, -oFILE
     texts = [{word, word.partition("=")[2], word.removeprefix("-o")} for word in typed]
     places = [{Path(os.path.realpath(text)) for text in each if text and "\0" not in text} for each in texts]
@@ -416,7 +416,7 @@ def writing(command: str) -> list[Option]:
 
 
 def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
-    """Convert NAME=VALUE texts to a dictionary, and raise an error for a text without `=` or two values.
+    """Convert NAME=VALUE texts to a dictionary. Raise InputError for a text without `=` or a name with two values.
 
     With `one_word`, a word without `=` is both name and value.
 
@@ -436,7 +436,7 @@ def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dic
 
 
 def keywords(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a command's options to keyword arguments for the library, without those about printing."""
+    """Convert a command's options to the library's keywords. Drop None and those on printing, add `progress`, `say`."""
     chosen = {name: value for name, value in choices.items() if name not in _OF_PRINTING and value is not None}
     if "columns" in chosen:
         pairs = [pair for text in chosen["columns"] for pair in _split_pairs(text)]
@@ -460,7 +460,7 @@ def _split_pairs(text: str) -> list[str]:
 
 
 def answer(function: Callable[..., R], choices: dict[str, Any], *sides: Any, **more: Any) -> R:
-    """Call a library function with a command's options, print or write its result, return it. Refuse two outputs.
+    """Call a library function, or that of an extra's flag, with options. Show and return its result. Refuse two flags.
 
     Its notes name flags.
 
@@ -558,7 +558,7 @@ def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
 
 
 def typed() -> str | None:
-    """Return the command line as the user typed it, without secrets, None if unknown."""
+    """Return the running click command's line as the user typed it, without secrets, None if unknown."""
     import shlex
 
     arguments = click.get_current_context().find_root().obj

@@ -17,10 +17,7 @@ HELP = ("-h", "--help")
 
 
 def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Command]) -> list[str] | str:
-    """Return the arguments with `help COMMAND` changed to `COMMAND --help`, or the text of `help reading`.
-
-    No arguments mean --help, too.
-    """
+    """Return the arguments with `help COMMAND` as `COMMAND --help` (none: --help), or the text of `help reading`."""
     if not arguments:
         return ["--help"]
     if arguments[0] != "help" or Path("help").exists():
@@ -31,7 +28,7 @@ def asked_for_help(arguments: Sequence[str], commands: Mapping[str, click.Comman
 
 
 def command_of(arguments: Sequence[str], commands: Mapping[str, click.Command], many: str) -> list[str]:
-    """Return in a list the command to use where none was typed: by the number of runs. Refuse what names no place.
+    """Return [command] by the number of runs, where none was typed. Refuse a first word that is no place or number.
 
     Args:
         arguments: the words that were typed.

@@ -57,7 +57,7 @@ def _by_name(parts: Sequence[OnQuestions]) -> tuple[str, ...]:
 
 
 def _text_keys(questions: Questions) -> Sequence[str] | None:
-    """Return for each question a string that is equal in any task with the same question text. None if unknown."""
+    """Return one string per question, equal in any task with the same question text. None if texts are unknown."""
     if questions.kind in CONTENT_KEYS:
         return questions.keys
     if questions.documents is not None:  # reading them takes long, and the keys are names
@@ -86,7 +86,7 @@ def _texts_in_other_tasks(parts: Sequence[OnQuestions]) -> list[str | None] | No
 
 
 def _components(clusters: Sequence[str], shared: Sequence[str | None]) -> tuple[str, ...]:
-    """Return (n,) clusters after merging the clusters that are connected by a question in both."""
+    """Return (n,) cluster names after merging the clusters that are connected by a question in both."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

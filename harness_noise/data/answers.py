@@ -230,7 +230,7 @@ class MetricAnswers:
         return Gradings(np.where(np.isnan(values), np.uint64(0), texts))
 
     def _usage(self, names: Sequence[str], numbers: IntArray) -> dict[str, Usage]:
-        """Return {measure: `Usage`}: (n, K) values, NaN where it was not logged, and counts of the reasons."""
+        """Return {measure: `Usage`} of all these: (n, K) values, NaN where not logged, and counts of the reasons."""
         out = {}
         for name in names:
             logged = [usage.get(name, "not_logged") for usage in self.usage]
@@ -268,7 +268,7 @@ def levels_of(
     scored: bool,
     text: Callable[[Any], str | None] = value_text,
 ) -> tuple[str, ...]:
-    """Read the levels of the factors (prompt, seed, …) from an answer's document. Refuse a scored answer without.
+    """Read an answer's factor levels (prompt, seed, …) from its document, "" if absent. Refuse a scored one without.
 
     Args:
         where: the file or run, for messages.
@@ -552,7 +552,7 @@ class Answers:
         return {what for what, answers in self._metrics.items() if what[0] in tasks and not answers.causes} - scored
 
     def run(self, model: str, harness: str, **fields: Any) -> Run:
-        """Return a `Run` of all recorded answers. `fields` sets more of its fields. Refuse if there is no score.
+        """Return a `Run` of all recorded answers. `fields` sets more of its fields. Refuse if no answer is recorded.
 
         Raises:
             InputError: as `scores`; or there are no answers.
@@ -570,7 +570,7 @@ class Answers:
         return Run(model=model, harness=harness, scores=scores, notes=tuple(dict.fromkeys(self.notes)), **more)
 
     def _namer(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
-        """Return the function that reads a question's cluster name from its document, and the clusters' SPEC."""
+        """Return a function from a document to its cluster name (None: no clusters), and the SPEC. May add a note."""
         if self._spec is None:
             return (lambda doc: name_or_none(doc.get(CLUSTER))), CLUSTER
         wanted, named = resolve_for_task(self._spec, task, self.auto)
@@ -650,7 +650,7 @@ def _with_mean_measures(docs: Sequence[Doc]) -> Doc:
 
 
 def _user_field(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
-    """Return a document's value at a field that the user named. Refuse an absent one, listing the fields there are."""
+    """Return `get(doc)`, the value of a field that the user named. Refuse an absent field, listing those there are."""
     try:
         return get(doc)
     except MissingFieldError as error:

@@ -315,7 +315,7 @@ class OuterFields:
 
 
 def namer(spec: Spec, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
-    """Return a function from a question's document to its cluster name, by a SPEC. Refuse a template from a file.
+    """Return a function from a document to its cluster name, never empty, by a SPEC. Refuse a template from a file.
 
     A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
 

@@ -234,7 +234,7 @@ def _with_new_questions(q: Questions, r: Questions, new: Sequence[int]) -> Quest
 
 
 def _more_fields(fields: Fields, others: Fields | None, new: Sequence[int]) -> Fields:
-    """Append the field values of another run's new questions. None where that run lacks the field."""
+    """Append another run's new questions to these fields, None if it lacks a field. Drop fields that only it has."""
     values = {} if others is None else others.values
     nothing = [None] * len(new)
     added = {spec: [values[spec][j] for j in new] if spec in values else nothing for spec in fields.values}
@@ -256,7 +256,7 @@ def joint_clusters(parts: Sequence[OnQuestions], rows: Sequence[IntArray], n: in
 
 
 def pair_runs(part_a: Scores, part_b: Scores) -> tuple[Scores, Scores, Note]:
-    """Match two models' repeats by a factor's level, else position. Return both with those, a note. Refuse if unclear.
+    """Match two models' repeats by a factor's level, or at equal K by position. Return both, a note. Refuse under 2.
 
     Runs are matched by the level of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.

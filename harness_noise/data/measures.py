@@ -164,7 +164,7 @@ def spellings(names: Sequence[str]) -> list[str]:
 
 
 def _plain_numbers(cells: Sequence[Any]) -> list[float] | None:
-    """Convert cells to finite numbers, NaN for empty ones. None if any cell is something else."""
+    """Convert cells (numbers or their texts) to finite numbers, NaN for empty ones. None if any is something else."""
     try:
         plain = {*map(type, cells)} <= {int, float, str} and "" not in cells
         out = [*map(float, cells)] if plain else [float(cell) if _there(cell) else nan for cell in cells]

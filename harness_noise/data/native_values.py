@@ -139,7 +139,7 @@ def means_as_text(part: Scores, *means: float | None) -> str:
 
 
 def check_native(run: Run) -> Run:
-    """Return the run with `mean_mismatch` and a note where means differ from the harness's, and `doubled_questions`.
+    """Return the run with `mean_mismatch` and a note if tasks' means are not the harness's, and `doubled_questions`.
 
     `doubled_questions` is put on the scores that need it, too.
 
@@ -191,7 +191,7 @@ def agree_on_metrics(runs: Sequence[Run]) -> tuple[list[Run], list[Note]]:
 
 
 def _on_one_range(runs: Sequence[Run]) -> list[Run]:
-    """Give constant scores (all 0 or all 1) the range [0, 1] if other runs have scores between 0 and 1."""
+    """Return the runs, constant scores (all 0 or all 1) with range [0, 1] if other runs have scores between 0 and 1."""
     ends: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     for run in runs:
         for part in run.scores:

@@ -24,7 +24,7 @@ _SHOWN = 60
 
 
 def number_of(value: Any, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Convert a raw score (a text by `words`) to a float. None becomes NaN (no score), and what is no number None.
+    """Convert a raw score to a float, a text only by `words`. None becomes NaN (no score), what is no number None.
 
     Args:
         value: as a harness, a file or a scorer has it. A scalar of numpy or torch is its number.
@@ -89,7 +89,7 @@ def is_infinite(values: FloatArray) -> bool:
 
 
 def score_of(value: Any, where: object, words: Callable[[str], float | None] = lambda text: None) -> float | None:
-    """Convert a raw value to a score, None if there is none. Refuse texts, lists and infinite numbers.
+    """Convert a raw value to a score, None if there is none. Refuse texts that `words` lacks, lists, infinite numbers.
 
     Raises:
         InputError: it is something else: a text, a list, an infinite number.

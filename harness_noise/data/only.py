@@ -51,7 +51,7 @@ class Condition:
         return cls(text.strip(), match["field"], match["sign"].replace("==", "="), match["value"])
 
     def met_by(self, values: Sequence[Value]) -> BoolArray:
-        """Return (n,) True where the value meets the condition, False without one. Refuse values without an order.
+        """Return (n,) True where the value meets the condition, False without one. Refuse numbers mixed with texts.
 
         Numbers are compared as numbers and ISO dates as dates, if all values and the user's are; else as text.
 
@@ -97,7 +97,7 @@ def _date(value: Value) -> datetime | None:
 
 
 def with_only(run: Run, texts: Sequence[str]) -> Run:
-    """Return the run's questions that meet all conditions such as `level >= 3`, with notes. Refuse if none is left.
+    """Restrict a run to questions that meet all conditions, with notes. Drop native values. Refuse if none is left.
 
     A task without such a question is left out, and a note says so. What a harness reports itself is of all questions,
     and is left out.

@@ -279,7 +279,7 @@ class Scores(OnQuestions):
         return found | {"n_missing": n_missing, "n_zero": 0, "missing": {}}
 
     def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
-        """Return the scores of the questions in these rows. Factors, causes and the questions' fields are dropped.
+        """Return the scores of the questions in these rows, native as it is. Drop factors, causes, questions' fields.
 
         `questions` are the same ones as another run names them. Of their answers those are missing that were asked for.
         """
@@ -381,7 +381,7 @@ class Group:
         return self.name, self.metric, self.scorer
 
     def over(self, tasks: Sequence[str]) -> Group:
-        """Return the group over some of its tasks, without native value (all tasks: as it is). Refuse odd weights.
+        """Return the group over some of its tasks (all: itself), without native value. Refuse too few or many weights.
 
         Raises:
             InputError: the weights are not one for each task.
@@ -512,7 +512,7 @@ class ReadOptions:
 
 
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
-    """Return the run with groups {NAME: glob of tasks} added, per shared metric. Refuse a taken name, none matched.
+    """Add groups {NAME: glob of tasks}, per shared metric. Return the run. Refuse a NAME of other tasks, or no match.
 
     For tags such as mgsm, whose tasks no harness averages. `io.registry.read` does this, once the files of a model
     are joined; an adapter only for files that it writes again.

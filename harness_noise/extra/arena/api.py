@@ -133,7 +133,7 @@ def _without_measure(error: InputError, frontier: str | None) -> InputError:
 def _read_many(
     sources: Sequence[Source], request: Request, jobs: int | str, over: str | None = None, frontier: str | None = None
 ) -> list[Run]:
-    """Return the runs of all sources in order, files read in parallel. Report unusable files, or refuse them if strict.
+    """Return all sources' runs in order, files read in parallel. Tell `request.say` of unusable ones, refuse if strict.
 
     The files by all workers at once, without those that cannot be used.
 

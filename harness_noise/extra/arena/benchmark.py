@@ -108,7 +108,7 @@ _SIZE = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re
 
 
 def size_in_name(name: str) -> tuple[str, float] | None:
-    """Parse the model size in a name: `llama-3-8b` gives (`llama-3-*`, 8.0), in billions. None for no size or several.
+    """Parse the model size in a name: `llama-3-8b` gives (`llama-3-*`, 8.0), 8x7b 56.0. None for no size or several.
 
     Names without a size, or with several, have none.
     """

@@ -100,7 +100,7 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
     """Restrict a run to questions that meet all conditions, with notes. Drop native values. Refuse if none is left.
 
     A task without such a question is left out, and a note says so. What a harness reports itself is of all questions,
-    and is left out.
+    and is left out. So are the looks of a run that stopped early, whose rows keep the code `stopped_early`.
 
     Args:
         run: read with the fields of the conditions (`ReadOptions.fields`).
@@ -126,11 +126,15 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
     if not any(kept.values()):
         raise FinalError(f"{run.name}: `only` {' and '.join(texts)!r}: none of its questions is left")
     tasks = {part.task for each in kept.values() for part in each}
+    n_left = {part.task: len(rows[id(part)]) for part in parts}
     empty = [task for task in dict.fromkeys(part.task for part in parts) if task not in tasks]
     total, left = (sum(len(x) for x in each) for each in ([p.questions for p in parts], rows.values()))
     share = f"{100 * left / total:.3g}% of those of {run.name}"
     notes = [Note("some_questions", f"the questions with {' and '.join(texts)}: {share}")]
     notes += [Note("left_out", f"{some_of(empty, 4)}: left out: no such question")] if empty else []
+    if looked := list(dict.fromkeys(record["task"] for record in run.stops)):
+        said = f"{some_of(looked, 4)}: what allows for the early stop is of all questions, and left out with `only`"
+        notes.append(Note("left_out", said))
     groups = [group.over([task for task in group.tasks if task in tasks]) for group in run.groups]
     some = replace(
         run,
@@ -140,6 +144,7 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
         groups=tuple(replace(group, native=None) for group in groups if group.tasks),
         skipped=(),
         stops=(),
+        drawn=tuple({**record, "n_only": n} for record in run.drawn if (n := n_left.get(record["task"]))),
         notes=(*run.notes, *notes),
     )
     return mark_doubled(some)

@@ -124,8 +124,13 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
 
     def owned(name: str) -> tuple[Any, ...]:
         entries = ((run, entry) for run in kept for entry in getattr(run, name))
-        of_tasks = ((run, entry, entry["task"] if isinstance(entry, Mapping) else entry.task) for run, entry in entries)
-        return tuple(entry for run, entry, task in of_tasks if owners.get((run.harness, task), run) is run)
+        under = (
+            (run, entry, _tasks_under(run, entry["task"] if isinstance(entry, Mapping) else entry.task))
+            for run, entry in entries
+        )
+        return tuple(
+            entry for run, entry, tasks in under if all(owners.get((run.harness, x), run) is run for x in tasks)
+        )
 
     by_task: dict[str, Any] = {name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "stops", "drawn")}
     return [
@@ -143,6 +148,17 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             **by_task,
         )
     ]
+
+
+def _tasks_under(run: Run, name: str) -> set[str]:
+    """Return the tasks that a record of this name is about: the task itself, or those of the group.
+
+    The run may not know the group, if it was made for that one session. It is then taken for all tasks with a part.
+    """
+    if name in tasks_of(run):
+        return {name}
+    of_group = next((group.tasks for group in run.groups if group.name == name), None)
+    return {record["task"] for record in run.drawn} if of_group is None else set(of_group)
 
 
 def _that_counts(runs: Sequence[Run], task: str, choose: bool) -> Run | None:
@@ -260,7 +276,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         meant = {name for name in have if any(is_meant(name, other) for other in wanted)}
         kept = [row for row in kept if names.get(id(row)) in {*meant, None}]
     chosen, tasks = {id(row) for row in kept}, {_filtered_name(row, "tasks") for row in kept}
-    averaged = [row for row in kept if isinstance(row, Group)]
+    below = tasks.union(*(row.tasks for row in kept if isinstance(row, Group)))
 
     def those(rows: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(row for row in rows if id(row) in chosen)
@@ -274,8 +290,8 @@ def select(run: Run, options: ReadOptions) -> Run:
         corpus=those(run.corpus),
         skipped=those(run.skipped),
         notes=notes,
-        stops=tuple(record for record in run.stops if record["task"] in tasks),
-        drawn=tuple(record for record in run.drawn if record["task"] in tasks.union(*(x.tasks for x in averaged))),
+        stops=tuple(x for x in run.stops if x["task"] in below or below & _tasks_under(run, x["task"])),
+        drawn=tuple(record for record in run.drawn if record["task"] in below),
     )
 
 

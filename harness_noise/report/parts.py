@@ -17,7 +17,8 @@ def drawn(table: Analysis) -> list[str]:
     """Return a paper's sentences on tasks with a random subset of questions, if the run did not stop early."""
     return [
         f"{fmt.plain(row.task)}: {row.n_asked:,} of {row.n_total:,} questions, drawn at random"
-        f"{', uncertain ones more often' * bool(row.chances)}{seed_words(row.order_seed)}."
+        f"{', uncertain ones more often' * bool(row.chances)}{seed_words(row.order_seed)}"
+        f"{'' if row.n_only is None else f'; {row.n_only:,} of these {row.n_asked:,} meet the conditions'}."
         for row in table.drawn
         if not row.stopped_early and row.n_asked < row.n_total
     ]

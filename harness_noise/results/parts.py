@@ -99,6 +99,8 @@ class Drawn(_Object):
     """True if the number was not fixed before: the run stopped when it was decided, or precise enough."""
     chances: Mapping[str, float] | None = None
     """Key of every question that was drawn → its probability, null if all are equal."""
+    n_only: int | None = None
+    """The number of those asked that meet `only`, null without conditions. The other numbers are of all questions."""
 
 
 KINDS: Mapping[str, type[Any]] = {STOPS: Sequential, "drawn": Drawn}

@@ -264,7 +264,7 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     found = analyze_run(run, Settings())
     assert found.estimates[0].diagnostics.count("stopped_early") == 1
     assert found.to_dict()["sequential"] == [Sequential(**LOOKS).to_dict()]
-    now = DRAWN | {"chances": None}
+    now = DRAWN | {"chances": None, "n_only": None}
     assert found.to_dict()["drawn"] == [now]
     assert read_block(json.loads(json.dumps(found.to_dict()))) == ([Sequential(**LOOKS).to_dict()], [now])
     assert read_block({"sequential": [LOOKS], "drawn": [DRAWN]}) == (

@@ -16,8 +16,9 @@ from ...errors import counted, some_of
 from ...report import fmt
 from ...report.canvas import short_name
 from ...report.columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
-from ...report.sentences import ODD
+from ...report.sentences import ODD, UNCORRECTED
 from ...report.summary import slice_sentences
+from ...results.diagnostics import STOPPED
 from ...results.rows import SCORED_DIFFERENTLY, Difference
 from ...stats import decision
 from .budget import budget_section
@@ -89,7 +90,8 @@ def first_lines(boards: Sequence[BenchmarkResult]) -> list[str]:
         lines = [f"{board_name(boards[0])}: {sentences(boards[0], whole=len(boards) == 1)[0]}"]
     else:
         lines = [_most_often_best(boards)]
-    warned = [f"{board_name(board)}: {line}." for board in boards[1:] if (line := "; ".join(_warnings(board)))]
+    rest = boards[1:] if len(boards) == 1 or boards[0].is_overall else boards
+    warned = [f"{board_name(board)}: {line}." for board in rest if (line := "; ".join(_warnings(board)))]
     return [*lines, *warned]
 
 
@@ -158,13 +160,15 @@ def _unjudged(board: BenchmarkResult) -> list[str]:
 
 
 def _warnings(board: BenchmarkResult) -> list[str]:
-    """Return sentences on models that are scored differently, or whose mean is not the harness's own."""
+    """Return sentences on models scored differently, stopped early, or whose mean is not the harness's own."""
     out = []
     if unjudged := _unjudged(board):
         are = "is" if len(unjudged) == 1 else "are"
         out.append(f"{some_of(unjudged, 4)} {are} scored differently from all others, and not judged")
     if odd := _short(model.model for model in board.models if "mean_mismatch" in model.diagnostics):
         out.append(f"{some_of(odd, 8)}: {ODD}")
+    if stopped := _short(model.model for model in board.models if STOPPED in model.diagnostics):
+        out.append(f"{some_of(stopped, 8)}: {UNCORRECTED}")
     return out
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from ...analysis.comparison import matched_scores
+from ...analysis.drawing import NOT_RANDOM, UNEQUAL
 from ...analysis.sample import Sample
 from ...analysis.scoring import differently_note, scored_differently, scoring_of
 from ...arrays import BoolArray, FloatArray
@@ -20,7 +21,7 @@ from ...data.notes import Note, merge_notes
 from ...data.scores import Run, Scores
 from ...errors import InputError
 from ...io.joining import check_clusters
-from ...results.diagnostics import SCORED, UNSPLIT
+from ...results.diagnostics import SCORED, STOPPED, UNSPLIT
 from ...results.forms import finite
 from ...settings import Settings
 from ...stats import decision
@@ -32,6 +33,8 @@ from .results import INTERCEPT, Coefficient, Fit, Regression
 from .stats import LinearFit, dependent_columns, regress, repeat_weights
 
 MOST_LEVELS = 100
+_OF_ASKED = frozenset({STOPPED, NOT_RANDOM, UNEQUAL})
+"""Codes of the questions that a run asked, which a regression on them has as well."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +132,7 @@ def _explained(
     flat = not residuals.any()
     rare = set() if flat else _rare(columns, residuals, plan)
     codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
+    codes |= {code for part in table.parts for code in part.diagnostics} & _OF_ASKED
     equal = scoring_of(*table.parts).equal if len(table.parts) == 2 else None
     if equal is not None and scored_differently(equal):
         codes.add(SCORED)

@@ -158,6 +158,8 @@ def chosen_settings(
         now = is_now(f"{unknown[0]}=")
         if unknown[0] in _OF_RENDER:
             now = f"it is for render(result, {unknown[0]}=…)"
+        if unknown[0] in ("run", "runs"):
+            now = f"give the runs without a name, as in {function}(a, b)"
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}{now and f': {now}'}")
     changes = {name: value for name, value in choices.items() if name in fields and value is not None}
     chosen = replace(settings or _DEFAULT, **changes) if changes else settings or _DEFAULT

@@ -70,8 +70,7 @@ def read(
 
 
 def analyze(
-    run: Sources | Number | Sequence[Source | Number],
-    *,
+    *runs: Sources | Number | Sequence[Source | Number],
     by: Sequence[str] = (),
     complete: Sources = (),
     settings: Settings | None = None,
@@ -81,13 +80,14 @@ def analyze(
 
     Parameters
     ----------
-    run
-        A path, a Run, a DataFrame with a row for each answer, or several of them, also under names of yours,
-        ``{"new": frame}``; or the count of right answers and the number of questions, ``(17, 20)``.
+    *runs
+        A path, a Run, a DataFrame with a row for each answer, or several of them, one after the other, in a list, or
+        under names of yours, ``{"new": frame}``; or the count of right answers and the number of questions,
+        ``(17, 20)``.
     by
         Properties of the questions, as a cluster's SPEC: also the estimates of every slice; ``"auto"``: every field.
     complete
-        Runs that have answered everything, from which the mean of the whole benchmark follows if `run` answered a
+        Runs that have answered everything, from which the mean of the whole benchmark follows if a run answered a
         random subset of it; or a noise profile that has its questions.
     settings
         How to compute. None: the defaults.
@@ -116,7 +116,9 @@ def analyze(
     from ..analysis.mean import analyze_runs
     from ..analysis.overall import overall_estimates, unknown_weights
 
-    given: list[Any] = [run] if _score_or_count(run) is not None else listed(run)
+    given: list[Any] = [
+        source for run in runs for source in ([run] if _score_or_count(run) is not None else listed(run))
+    ]
     by, whole = names(by), listed(complete)
     sources = [
         _run_of_count(count) if isinstance(count := _score_or_count(source), tuple) else source for source in given
@@ -124,13 +126,13 @@ def analyze(
     own = {"by": by, "complete": whole}
     request = Request.of("analyze", settings, choices, own, sources=[*sources, *whole], fields=by)
     request.check_measures(complete=whole)
-    runs = request.prepared(request.runs(sources, some=True))
-    result = analyze_runs(runs, request.settings, overall_estimates)
-    result = replace(result, notes=merge_notes(result.notes, unknown_weights(runs, request.settings)))
+    read_runs = request.prepared(request.runs(sources, some=True))
+    result = analyze_runs(read_runs, request.settings, overall_estimates)
+    result = replace(result, notes=merge_notes(result.notes, unknown_weights(read_runs, request.settings)))
     if by:
-        result = module_of("by").slices_of_runs(runs, by, request.settings).beside(result)
+        result = module_of("by").slices_of_runs(read_runs, by, request.settings).beside(result)
     if known := request.complete(whole):
-        rows, notes = module_of("complete").full_means(runs, known, request.settings)
+        rows, notes = module_of("complete").full_means(read_runs, known, request.settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     return result
 

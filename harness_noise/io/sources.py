@@ -87,6 +87,11 @@ def listed(sources: Any) -> list[Any]:
     return [sources] if single else list(sources)
 
 
+def all_of(given: Iterable[Any]) -> list[Any]:
+    """Return the sources of a call: each one given, and each item of a list or dict. ``f(a, b)`` is ``f([a, b])``."""
+    return [source for each in given for source in listed(each)]
+
+
 def names(value: Sequence[str]) -> tuple[str, ...]:
     """Return one string or several strings as a tuple."""
     return (value,) if isinstance(value, str) else tuple(value)

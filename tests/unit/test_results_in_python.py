@@ -183,3 +183,25 @@ def test_the_figure_of_an_arena_is_of_all_benchmarks_together_and_says_so(tmp_pa
     assert "arc: " not in figure
     alone = hn.arena([tmp_path / "one.csv", tmp_path / "two.csv"], tasks=["arc"]).plot()
     assert "arc: " not in alone, "it is the only one"
+
+
+def test_many_runs_one_after_the_other_are_those_in_a_list(tmp_path: Path) -> None:
+    frames = {name: frame(i, rate) for i, (name, rate) in enumerate((("ant", 0.9), ("bee", 0.5), ("cat", 0.3)))}
+    for name, each in frames.items():
+        each.to_csv(tmp_path / f"{name}.csv", index=False)
+    paths = [tmp_path / f"{name}.csv" for name in frames]
+    for function in (hn.arena, hn.analyze):
+        wanted = function(paths).to_json()
+        assert function(*paths).to_json() == wanted, function
+        assert function(paths[:1], *paths[1:]).to_json() == wanted, function
+    named, apart = hn.arena(frames), hn.arena({"ant": frames["ant"]}, {name: frames[name] for name in ("bee", "cat")})
+    assert apart.to_json() == named.to_json()
+    assert [row.model for row in named.models] == ["ant", "bee", "cat"]
+    assert hn.analyze((17, 20), (3, 20)).to_json() == hn.analyze([(17, 20), (3, 20)]).to_json()
+    for function in (hn.arena, hn.analyze, hn.drop_models):
+        with pytest.raises(hn.InputError, match=r"no run is given|two"):
+            function()
+    with pytest.raises(TypeError, match=r"'runs': give the runs without a name, as in arena\(a, b\)"):
+        hn.arena(runs=paths)
+    tables = [{"score": 0.7}, {"score": 0.8}], [{"score": 0.6}]
+    assert hn.totals(*tables) == hn.totals([*tables])

@@ -15,7 +15,7 @@ from ...data.scores import Run
 from ...errors import InputError, NotThereError, check_count, check_kind
 from ...io import registry
 from ...io.paths import is_path
-from ...io.sources import Source, Sources, is_unnamed, listed, names, numbered, runs_of
+from ...io.sources import Source, Sources, all_of, is_unnamed, names, numbered, runs_of
 from ...settings import Settings
 from . import workers
 from .results import Arena
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 
 def arena(
-    runs: Sources,
-    *,
+    *runs: Sources,
     against: str | None = None,
     top: int | None = None,
     by: Sequence[str] = (),
@@ -45,8 +44,9 @@ def arena(
 
     Parameters
     ----------
-    runs
-        A path that holds several runs, or several paths or Runs.
+    *runs
+        A path that holds several runs; or paths, Runs or DataFrames, one after the other, in a list, or under names of
+        yours, ``{"new": frame, "old": other}``.
     against
         A model that becomes B in all its pairs.
     top
@@ -99,7 +99,7 @@ def arena(
     by = names(by)
     if frontier is not None:
         choices["measures"] = tuple(dict.fromkeys((*names(choices.get("measures") or ()), SCORE, frontier)))
-    sources = listed(runs)
+    sources = all_of(runs)
     request = Request.of("arena", settings, choices, {"by": by}, sources=sources, fields=by, strict=strict)
     request.check_measures()
     check_count("top", top)

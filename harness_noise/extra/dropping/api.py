@@ -22,7 +22,7 @@ from ...data.scores import Group, Run
 from ...errors import InputError, check_count, some_of
 from ...extras import module_of
 from ...io.paths import is_path, is_url
-from ...io.sources import listed
+from ...io.sources import all_of
 from ...results.forms import finite
 from ...settings import Settings
 from ..arena.build import distinct_names, measurements
@@ -49,8 +49,7 @@ _NOT_HERE = "looks at many models have no use for {}: leave it out, or use `aren
 
 
 def drop_models(
-    runs: Any,
-    *,
+    *runs: Any,
     looks: int | str = LOOKS,
     n: int | None = None,
     strict: bool = False,
@@ -62,7 +61,7 @@ def drop_models(
 
     Parameters
     ----------
-    runs
+    *runs
         The runs of all models, as of `arena`; paths of local files or folders while they grow. Runs that have answered
         everything are replayed in a random order.
     looks
@@ -95,7 +94,7 @@ def drop_models(
     ----------
     Lan & DeMets (1983), Biometrika 70; Hwang, Shih & DeCani (1990), Statistics in Medicine 9.
     """
-    sources = listed(runs)
+    sources = all_of(runs)
     refuse_others(_NOT_HERE, choices | {"jobs": None if jobs == 1 else jobs}, _OBEYED)
     check_count("n", n)
     looks = _number_of_looks(looks)

@@ -33,8 +33,7 @@ _NO_QUESTIONS = "totals of runs have no single questions or answers, which {} is
 
 
 def totals(
-    source: Any,
-    *,
+    *sources: Any,
     level: float = 0.95,
     range: tuple[float, float] | None = None,
     columns: Mapping[str, str] | None = None,
@@ -44,10 +43,10 @@ def totals(
 
     Parameters
     ----------
-    source
-        A table, or several: a row for each run with a score, and `run`, `n` (questions), `task`, `metric` or `model`
-        if it has them; a path, a DataFrame, or a list of dictionaries. Or answers: a run with several to each question,
-        whose repeats are then the runs, or several runs of one model.
+    *sources
+        A table, or several, one after the other or in a list: a row for each run with a score, and `run`, `n`
+        (questions), `task`, `metric` or `model` if it has them; a path, a DataFrame, or a list of dictionaries. Or
+        answers: a run with several to each question, whose repeats are then the runs, or several runs of one model.
     level
         Coverage of the interval and of the limits of a further run.
     range
@@ -72,12 +71,12 @@ def totals(
     ----------
     Hahn & Meeker (1991), Statistical Intervals, §4.7.
     """
-    sources = _tables(source)
-    if any(map(are_answers, sources)):
-        return _totals_of_answers(sources, choices | {"level": level, "range": range, "columns": columns})
+    tables = [table for source in sources for table in _tables(source)]
+    if any(map(are_answers, tables)):
+        return _totals_of_answers(tables, choices | {"level": level, "range": range, "columns": columns})
     refuse_others(_NO_QUESTIONS, choices)
     settings = Settings(level=level, range=range)
-    rows = [_total(part, level) for one in sources for part in read_totals(one, columns or {}, settings.range)]
+    rows = [_total(part, level) for one in tables for part in read_totals(one, columns or {}, settings.range)]
     return Totals(_settings(settings), tuple(rows), notes=_notes(rows))
 
 

@@ -162,7 +162,8 @@ def sentence(table: Result) -> str:
 
 def verdict(table: Result) -> str:
     """Return a result's conclusions, one per line, as they stand above the tables."""
-    return "\n".join(summarise(table, brief=True).lead)
+    # alone, without the first screen's foot, a comparison's verdict names what missing answers could change
+    return "\n".join(summarise(table, brief=not isinstance(table, Comparison)).lead)
 
 
 def _markdown(text: str) -> str:

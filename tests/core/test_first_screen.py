@@ -64,6 +64,10 @@ def test_missing_answers_that_could_change_it_are_named_and_others_are_not() -> 
     assert changes(row) == [f"What would change this verdict: {said}."]
     screen = " ".join(str(hn.compare(run("a", a), run("b", b))).split())
     assert said in screen
+    alone = " ".join(hn.compare(run("a", a), run("b", b)).verdict.split())
+    assert (
+        "the 8 missing answers could change this to “not shown to differ” (A − B from +0.83 to +2.50 points)" in alone
+    )
 
 
 def test_what_the_missing_answers_allow_is_said_if_they_change_nothing_too() -> None:

@@ -114,7 +114,7 @@ def test_a_look_says_the_margin_in_the_units_of_its_estimate() -> None:
         n_total=100, n_answers=80, n_answers_total=200, order_seed=7, decision=Equivalent(0.02), estimate=0.001,
         ci_low=-0.01, ci_high=0.01, estimate_unadjusted=0.001, p_value=0.8,
     )  # fmt: skip
-    assert stopped(look).endswith("equivalent within 2 points.")
+    assert ": equivalent within 2 points. Report these: they allow for the looks" in stopped(look)
     assert "after 80 of 200 answers to 40 of 100 questions" in stopped(look)
     (cells,) = stop_section([look]).rows
     assert {"equivalent within 2 points", "80 of 200 answers"} <= {*cells}

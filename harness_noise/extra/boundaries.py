@@ -58,7 +58,7 @@ def find_root(f: Callable[[float], float], low: float, high: float, *, xtol: flo
 
 
 def error_spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
-    """Return the part of a one-sided error that may be spent by this fraction of the data [Lan].
+    """Return the part of a one-sided error that may be spent by this fraction of the data [Lan], by "hsd" by default.
 
     Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}) [Hwang]; O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock
     type: error log(1 + (e − 1) t).
@@ -311,7 +311,7 @@ def normal_z(t: float, df: float) -> float:
 
 
 def student_t(z: float, df: float) -> float:
-    """Return the t with the same p-value as this z (the inverse of `normal_z`). Linear beyond |z| = 6."""
+    """Return the float t with the same p-value as this float z (the inverse of `normal_z`). Linear beyond |z| = 6."""
     if math.isinf(df) or z == 0:
         return z
     inside = min(abs(z), 6.0)

@@ -241,7 +241,7 @@ def _across_harnesses(benchmarks: Measurements) -> tuple[Measurements, list[Note
 
 
 def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
-    """Return True if runs of disjoint harnesses measured only one benchmark, sharing questions and direction."""
+    """Return True if runs of disjoint harnesses have one benchmark each, share a question, and no directions oppose."""
     single = all(len(entry.run.scores) == 1 and not entry.run.groups and not entry.run.corpus for entry in (*old, *new))
     apart = {entry.run.harness for entry in old}.isdisjoint(entry.run.harness for entry in new)
     a, b = old[0].parts[0], new[0].parts[0]
@@ -292,7 +292,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def boards_of(
     measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
 ) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[Note]]:
-    """Return (runs, result) on one benchmark for each set of two or more runs that share questions, and notes.
+    """Return (runs, result) for each set of two or more runs that share questions (later sets as task#2 …), and notes.
 
     Means are not compared across such sets.
     """
@@ -357,7 +357,7 @@ def _board(
 
 
 def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> tuple[Question, ...]:
-    """Return a row per question of a benchmark: difficulty, models that solved it, Kendall tau."""
+    """Return a row per question: difficulty (1 − mean, None unless in 0–1), models that solved it, Kendall tau."""
     W = ~np.isnan(board.table.mean)
     n_models, mean = W.sum(axis=1), np.where(W, board.table.mean, 0.0).sum(axis=1)
     mean /= np.maximum(n_models, 1)
@@ -485,9 +485,9 @@ def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
 def pair_slices(
     board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
 ) -> tuple[PairSlice, ...]:
-    """Return all pairs' A − B on each slice, p adjusted over a pair's slices. () without fields or for too many slices.
+    """Return all pairs' A − B per slice, p by BH over a pair's slices. () for a group, without fields, or for too many.
 
-    The slices are those of the run with the most questions. There are none if they are too many.
+    The slices are those of the run with the most questions.
     """
     widest = max(measured, key=lambda entry: len(entry.parts[0].questions))
     fields = widest.parts[0].questions.fields

@@ -34,7 +34,7 @@ class _Place(NamedTuple):
 
 
 def with_checkpoints(arena: Arena, runs: Mapping[str, Run], over: str) -> Arena:
-    """Return the arena with models as checkpoints, compared to the first and previous. Refuse if no order is known.
+    """Return the arena with `checkpoints`, compared to first and previous. Refuse if no order is known or a step twice.
 
     Args:
         arena: of `runs`.

@@ -51,7 +51,7 @@ def save(arena: Arena, folder: Path) -> list[Path]:
 def _cloud(
     drawing: Drawing, board: BenchmarkResult, rows: IntArray, x: FloatArray, y: FloatArray
 ) -> canvas.Points | None:
-    """Draw these pairs as one image of points if some are not drawn singly. Return their places, or None."""
+    """Draw all these pairs as one image of points if one of them is not drawn singly. Return their places, or None."""
     if _single(board)[rows].all():
         return None
     drawing.cloud(x, y)
@@ -130,7 +130,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
 
 
 def separation(board: BenchmarkResult) -> Picture | None:
-    """Draw each pair's |A − B| by its share of questions that differ, with p contours. None unless scores in 0–1."""
+    """Draw pairs by |A − B| (x) and share of questions that differ (y). None without a pair, or if scores leave 0–1."""
     c = board.pairs.columns
     n = c["n_questions"]
     rows = np.flatnonzero((n > 1) & np.isfinite(c["diff"]) & ~board.pairs.withheld)
@@ -493,7 +493,7 @@ def _difference_text(row: Any, diff: float, low: float, high: float) -> str:
 
 
 def of_arena(table: Arena) -> list[Picture]:
-    """Return pictures of the leaderboard's benchmarks: curves of checkpoints if there are any, else models' means."""
+    """Return the leaderboard's pictures: only the checkpoints' curves if a benchmark has one, else each one's means."""
     boards = table.first_boards
     curves = [curve for board in boards if (curve := steps(table, board)) is not None]
     if curves:

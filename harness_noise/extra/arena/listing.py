@@ -18,7 +18,7 @@ def rows() -> dict[str, str]:
 
 
 def about(what: str) -> list[Mapping[str, object]] | None:
-    """Return [{figures, task, metric, source}] of a file's or name's profiles. None: other file. Refuse other names."""
+    """Return {figures…, task, metric, source…} per profile of a file or name. None: URL, other file. Refuse others."""
     if is_url(what) or (Path(what).exists() and not is_profile(what)):
         return None
     return [

@@ -128,7 +128,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
-    """Return (heading, value, explanation) of each figure of a benchmark that has an explanation, for its page."""
+    """Return (heading, shown value, explanation) for each explained column of a benchmark, even one without a value."""
     section = report.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
     return [
@@ -219,7 +219,7 @@ def packed(values: Any, kind: str) -> str:
 
 
 def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
-    """Return the page's questions: names, levels, and scores packed as codes of levels. None if too many, or no score.
+    """Return names, levels and packed level codes of questions. Many levels are rounded. None: too many, or no score.
 
     The codes go model by model. One more code means missing."""
     scores = board.scores

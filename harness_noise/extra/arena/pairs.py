@@ -182,7 +182,7 @@ def _scores_on_union(parts: Sequence[Scores]) -> _Task:
 
 
 def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
-    """Return the questions in rows `kept` of all tasks, keys as "task: key" if several, texts if any can be shown."""
+    """Return rows `kept` of all tasks as keys ("task: key" if several tasks), and texts if any is known. No fields."""
     keys = [key if len(tasks) == 1 else f"{task.parts[0].task}: {key}" for task in tasks for key in task.questions.keys]
     shown = [task.questions.shown() for task in tasks]
     if not any(shown):
@@ -193,7 +193,7 @@ def _questions(tasks: Sequence[_Task], kept: IntArray) -> Questions:
 
 
 def _asked_and_missing(task: _Task) -> tuple[FloatArray, FloatArray]:
-    """Return two (n, M): 1 where a run was asked, and the share of its answers missing (all 0 if unknown of a run)."""
+    """Return two (n, M): 1 where a run was asked, and its share of answers missing (all runs 0 if unknown for one)."""
     asked = np.zeros((len(task.questions), len(task.rows)))
     for m, rows in enumerate(task.rows):
         asked[rows, m] = 1.0

@@ -70,14 +70,14 @@ class Profile(Measured):
 
     @property
     def data_share(self) -> float | None:
-        """Share of the data noise in the variance at one answer each, None if the table has one answer each."""
+        """Share of data noise in the variance at one answer each. None if the table has one answer each or no noise."""
         if self.se_data is None or self.se_prediction is None:
             return None
         data, prediction = self.se_data.median**2, self.se_prediction.median**2
         return data / (data + prediction) if data + prediction > 0 else None
 
     def beyond(self, *scores: float) -> bool:
-        """Return True if any score is better than every model of the profile (it extrapolates). False if unknown."""
+        """Return True if any score beats the profile's best mean (no direction: higher). False without a best mean."""
         if self.best_mean is None:
             return False
         sign = -1.0 if self.higher_is_better is False else 1.0
@@ -107,7 +107,7 @@ class Profile(Measured):
                 )
 
     def planning(self, accuracy: float | None = None) -> dict[str, Any]:
-        """Return {omega2, sigma2 (None: within omega2), cluster_size} for `plan`, at this accuracy (None: the table's).
+        """Return {omega2, sigma2 (a pair, None: in omega2), cluster_size} for `plan` at an accuracy, None: the table's.
 
         Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
 
@@ -124,7 +124,7 @@ class Profile(Measured):
 
 
 def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
-    """Write an arena's noise profiles to a JSON file, with question means if asked. Refuse if none can be made.
+    """Write an arena's noise profiles to a JSON file. Refuse fixed questions, or if none can be made. Return nothing.
 
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
@@ -178,7 +178,7 @@ class NamedProfile:
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
-    """Return the noise profiles in a file, or in a benchmark's that comes with this package. Refuse broken files.
+    """Return the noise profiles in a file, or of a benchmark name in this package. Refuse broken files, of any version.
 
     Raises:
         InputError: not such a file; says where it differs.
@@ -209,7 +209,7 @@ def _parse(row: Mapping[str, Any]) -> Profile:
 
 
 def _checked_value(value: Any, kind: str) -> Any:
-    """Check a JSON value of a profile and return it as its field's type. TypeError if wrong or huge."""
+    """Return a profile's JSON value as its field's type (number, text, `Spread`). TypeError if it is wrong or huge."""
     plain = kind.removesuffix(" | None")
     if value is None and plain != kind:
         return None
@@ -321,7 +321,7 @@ _START = 300
 
 
 def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
-    """Return {keys, clusters, models, means} of a benchmark's questions as JSON data, for a profile's file."""
+    """Return {keys, clusters, models, means (a list per model)} of a benchmark's questions as JSON for a profile."""
     clusters = [question.cluster for question in board.questions]
     return {
         "keys": [question.question for question in board.questions],
@@ -332,7 +332,7 @@ def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
 
 
 def is_profile(path: str | Path) -> bool:
-    """Return True if a file's first bytes say that it is a noise profile."""
+    """Return True if the file at a path says near its start that it is a noise profile. False if it cannot be read."""
     try:
         place = Path(path)
         if not place.is_file():

@@ -32,7 +32,7 @@ STEPS = 5
 
 
 def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: int = 2000) -> RankSets:
-    """Return `RankSets`: (M,) lowest and highest ranks that M models may have, all true at once at this level.
+    """Return `RankSets` from (G, M) cluster sums: (M,) lowest and highest ranks, all true at once at this level.
 
     Args:
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.
@@ -80,7 +80,7 @@ def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
 
 
 def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
-    """Return (draws,) the largest test statistic of all pairs under each random flip of signs."""
+    """Return (draws,) the largest test statistic of all pairs, from (M, draws) sums whose signs are already flipped."""
     M, draws = flipped.shape
     out = np.zeros(draws)
     for a in range(M):
@@ -102,7 +102,7 @@ class Stability:
 
 
 def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, draws: int = 500) -> Stability:
-    """Resample clusters, and return how similar the models' order stays: median Kendall tau, same best.
+    """Resample clusters of (G, M) sums, and return how similar the order stays: median Kendall tau, same best.
 
     Args:
         sums: (G, M) scores summed by cluster, higher is better.
@@ -141,7 +141,7 @@ class Chosen:
 
 
 def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, splits: int = 200) -> Chosen:
-    """Choose the best two models on a random half of clusters, measure on the other, average. NaN below 4 clusters.
+    """Return `Chosen`: best two models of a random half of clusters, measured on the other half. NaN below 4 clusters.
 
     The halves are independent, so that of models which are equally good the chosen one has no lead on average. The
     maximum on the questions that chose it has one, and the bootstrap's estimate of that bias is too small by a third.
@@ -169,10 +169,7 @@ def chosen_by_half(values: FloatArray, plan: Design, rng: np.random.Generator, s
 
 
 def _mean_of(values: FloatArray, plan: Design, there: BoolArray) -> FloatArray:
-    """Return (M,) weighted means of the models over the questions that are `there`. NaN if a task has none.
-
-    NaN where a task has none of them.
-    """
+    """Return (M,) weighted means of the models over the questions that are `there`. NaN if a task has none."""
     whole = np.bincount(plan.strata, plan.weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = whole / np.bincount(plan.strata, plan.weights * there, minlength=len(whole))

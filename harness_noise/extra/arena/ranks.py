@@ -44,7 +44,7 @@ def ranked(
     settings: Settings,
     top: int | None,
 ) -> tuple[tuple[Model, ...], Benchmark]:
-    """Return the models' rows with ranks filled in, and the benchmark's row with how stable its order is.
+    """Return models' rows with ranks, and the benchmark's with stability, rank method, all-solved and dead questions.
 
     Args:
         models: of the board.
@@ -180,7 +180,7 @@ def _better_by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
 
 
 def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
-    """Return (k,) indexes of the `top` best models. `top` None: all that may be first, or else the two best."""
+    """Return (k,) indexes of the `top` best models. `top` None: all that may be first, not sorted, or the two best."""
     order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
     if top is not None:
         return order[:top]
@@ -199,7 +199,7 @@ def _all_alike_questions(scores: FloatArray) -> BoolArray | None:
 
 
 def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
-    """Return {pass_at_k, pass_at_k_se, pass_hat_k, pass_hat_k_se: {k: value}} of (N, K) 0/1 scores. {} if no question.
+    """Return {pass_at_k, …_se, pass_hat_k, …_se: {k: value}} of (N, K) 0/1 scores, k ≤ the fewest answers. {} if none.
 
     Crossed clusters have no standard errors.
     """
@@ -238,7 +238,7 @@ def with_budget(arena: Arena) -> Arena:
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
-    """Return the arena with how much of the best's lead is selection, and notes. Refuse fixed or crossed questions.
+    """Return the arena with `selection` (share of the best's lead) and its notes. Refuse fixed or crossed questions.
 
     Raises:
         InputError: fixed questions, or questions that are clustered in two crossed ways.
@@ -363,10 +363,7 @@ def best_p(pairs: Pairs) -> FloatArray:
 
 
 def rival_p(pairs: Pairs) -> FloatArray:
-    """Return (M, M) one-sided p of "this rival (column) is not better than this model (row)". NaN: untested, withheld.
-
-    NaN if the pair is not tested, or if the scoring differs.
-    """
+    """Return (M, M) one-sided p of "the rival (column) is not better than the model (row)". NaN: untested, withheld."""
     c = pairs.columns
     with np.errstate(invalid="ignore", divide="ignore"):
         ahead = c["diff"] * pairs.sign
@@ -382,7 +379,7 @@ def rival_p(pairs: Pairs) -> FloatArray:
 
 
 def with_frontier(result: Arena, measure: str, level: float) -> Arena:
-    """Return the arena with models' places ("yes", "no", "open") on the score/cost frontier. Refuse lacking costs.
+    """Return the arena with places "yes", "no", "open" on the score/cost frontier. Refuse if no benchmark has both.
 
     Args:
         result: with the benchmarks of both.

@@ -470,7 +470,7 @@ def checkpoint_sentences(arena: Arena, key: tuple[str, str, str] | None = None) 
 
 
 def matrix(board: BenchmarkResult, title: str) -> Section:
-    """Return a table of all pairs of models, the best first, whose cells say which one is better."""
+    """Return a table of models by models, the best first: + the row is better, − the column, = not shown to differ."""
     order, signs, pairs = ranked(board), {}, board.pairs
     for i in np.flatnonzero(judged(board)).tolist():
         a, b = pairs.names[pairs.a[i]], pairs.names[pairs.b[i]]
@@ -530,7 +530,7 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
 
 
 def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> Section:
-    """Return a table of pairs with difference, interval, p and verdict. `marks` adds diagnostics."""
+    """Return a table of pairs with difference, interval, p and verdict. A `Marks` adds and collects the diagnostics."""
     columns = [
         TextColumn("A", lambda row: fmt.shorten(row.model_a, NAME)),
         TextColumn("B", lambda row: fmt.shorten(row.model_b, NAME)),
@@ -635,7 +635,7 @@ def paper_lines(table: Arena) -> list[str]:
 
 
 def methods(arena: Arena, adjustment: tuple[str, tuple[str, ...]] | None) -> list[tuple[str, tuple[str, ...]]]:
-    """Return a list of (sentence, cited works) for a paper on how an arena's best models and ranks were determined."""
+    """Return (sentence, cited works) for a paper: sample, ★ test, its adjustment if needed, rank sets if K was set."""
     level = fmt.percent(arena.settings["level"])
     out: list[tuple[str, tuple[str, ...]]] = [(f"The sample: {arena.sample}", ())] if arena.sample else []
     out += [

@@ -56,7 +56,7 @@ class Scoring:
 def scoring_of_pairs(
     measured: Sequence[MeasuredRun], rows: Sequence[Sequence[IntArray]], a: IntArray, b: IntArray
 ) -> Scoring:
-    """Check for all pairs if equal answers are scored differently. Return counts, flags and notes.
+    """Check for all pairs if equal answers are scored differently, or task versions differ. Return `Scoring`.
 
     Args:
         measured: the runs.
@@ -102,7 +102,7 @@ def _notes_on_pair(about: str, found: Checked) -> list[Note]:
 
 
 def _shared_rows(parts: Sequence[Scores], rows: Sequence[IntArray], pairs: Sequence[tuple[int, int]]) -> list[Shared]:
-    """Return for each pair the rows of the questions that it shares. No rows if a run's answer texts are unknown."""
+    """Return each pair's `Shared`, both runs' rows of shared questions. No rows if a run's answer texts are unknown."""
     N = max((int(at.max(initial=-1)) for at in rows), default=-1) + 1
     places = np.full((len(parts), N), -1)
     for own, part, at in zip(places, parts, rows, strict=True):

@@ -90,7 +90,7 @@ def read_units(
 
 
 def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
-    """Read one file, without corpus metrics' data, so that the reply is small. Return a bare InputError if it fails."""
+    """Read one file without corpus metrics' data, for a small reply. An InputError is returned bare, not raised."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
         answer.__cause__ = answer.__context__ = None
@@ -99,7 +99,7 @@ def read_small(unit: ReadUnit, options: ReadOptions) -> Reply:
 
 
 def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
-    """Read one file in a worker process. An error comes back as its message, as it may not unpickle."""
+    """Read one file in a worker process. Any exception comes back as its message, as it may not unpickle."""
     try:
         answer = read_small(unit, options)
     except Exception as error:  # noqa: BLE001 - the calling process finds out what it is

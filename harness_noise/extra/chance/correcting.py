@@ -31,7 +31,7 @@ CHOICES = (
 
 
 def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
-    """Return the run with scores in [0, 1] corrected for guessing, and notes. Refuse none, or an unknown chance.
+    """Return the run with its [0, 1] scores corrected for guessing, others noted. Refuse if none is, or unknown chance.
 
     Args:
         run: its questions have `CHOICES` among their fields for ``"auto"``.
@@ -73,7 +73,7 @@ def _is_share(part: Scores, settings: Settings) -> bool:
 
 
 def _chance_of(part: Scores, chance: Chance) -> FloatArray:
-    """Return (n,) chances of guessing a task's questions right: given, or 1/choices. Refuse if not known."""
+    """Return (n,) chances of guessing right: a number, the task's row, or for "auto" 1/choices. Refuse if unknown."""
     n = len(part.questions)
     if isinstance(chance, (int, float)):
         return np.full(n, float(chance))

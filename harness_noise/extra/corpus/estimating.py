@@ -97,7 +97,7 @@ class Side:
         return self.stats is None and self.part.of_rows != "order"
 
     def without(self, blocks: IntArray) -> FloatArray:
-        """Return (B,) the metric without one block of clusters at a time, averaged over repeats."""
+        """Return (B,) the metric without each block of clusters, mean over repeats. `blocks` (G,) numbers them."""
         if self.stats is not None:
             inside = np.zeros((int(blocks.max()) + 1, *self.sums.shape[1:]))
             np.add.at(inside, blocks, self.sums)
@@ -121,7 +121,7 @@ class Side:
         return self.of_items([row[k] for i in rows if k < len(row := self.records[i]) and row[k] is not None])
 
     def of_items(self, answers: list[Any]) -> float:
-        """Call the metric's aggregation on these records. NaN if there are none or it fails to compute."""
+        """Call the metric's aggregation on records. NaN for none, ArithmeticError or ValueError. Others are raised."""
         assert self.part.aggregate is not None
         try:
             return float(self.part.aggregate(answers)) if answers else math.nan
@@ -130,7 +130,7 @@ class Side:
 
 
 def _answered(part: CorpusScores) -> BoolArray:
-    """Return (n,) True for questions with an answer. Refuse crossed clusters, and records beside stats or neither.
+    """Return (n,) True for answered questions. InputError: crossed clusters. ValueError: records and stats, or neither.
 
     Raises:
         InputError: they are clustered in two crossed ways.
@@ -242,7 +242,7 @@ class SumNoise:
 
 
 def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float]:
-    """Return the jackknife variance of Σ sign × metric (V if it has none) [Efron1981], and the effective cluster count.
+    """Return `Variance` (jackknife, V if that has none) of Σ sign × metric, and how many clusters carry it [Efron1981].
 
     The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
     Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
@@ -267,7 +267,7 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
 
 
 def jackknife_variance(theta: FloatArray) -> float:
-    """Return the jackknife variance of a metric, from its G values without one cluster at a time."""
+    """Return the jackknife variance of a metric, a float, from its G ≥ 2 values without one cluster at a time."""
     G = len(theta)
     variance = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
     assert variance is not None  # fewer than two clusters are refused before
@@ -328,7 +328,7 @@ def _split(
     known: tuple[SumNoise, Variance],
     codes: set[str],
 ) -> SumNoise:
-    """Return the noise with V split by the spread over K repeats: prediction = spread, data = V − spread/K."""
+    """Return the noise with V split by K repeats: prediction = spread, data = V − spread/K (K = 1: NaN). Adds codes."""
     noise, (V, df) = known[0], (known[1].value, known[1].df)
     if math.isnan(V):
         return SumNoise(m, frozenset({"few_resampled"}), each)

@@ -90,7 +90,7 @@ def _stopped_early(out: Path, log: TextIO) -> None:
 
 @contextlib.contextmanager
 def _harness(log: TextIO, *, aloud: bool = True) -> Iterator[Callable[[list[str]], None]]:
-    """Write a harness's output to `log` within the block, and print its results. Yields a printer of commands.
+    """Write a harness's output to the open file `log` in the block, and print its notes and results. Yields a printer.
 
     Yields a function that shows a command.
     """

@@ -133,7 +133,7 @@ def drop_in_sequence(
     settings: Settings | None = None,
     **choices: Any,
 ) -> Dropping:
-    """Replay interim looks at many models whose answers are all there: who would have been dropped, and when.
+    """Replay interim looks at M models from their (M, n, K) scores: who would have been dropped, and when.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class _Board:
 
 
 def _board(runs: Sequence[Run]) -> _Board:
-    """Return the only group, or else only task, that all runs have in common. Refuse one model, none or several.
+    """Return the only group, or else only task, of all runs as a `_Board`. Refuse one model, none, several, crossed.
 
     Raises:
         InputError: one model, nothing in common, or several tasks or metrics.
@@ -362,7 +362,7 @@ def _add_look(
     *,
     new: bool,
 ) -> None:
-    """Add a look at the models to `family` if questions are new. Refuse too few questions, and changed old means.
+    """Add a look at the models to `family` if questions are new. Refuse too few at a first look, and changed old means.
 
     Raises:
         InputError: too few questions for a first look, or other answers to those of the last look.

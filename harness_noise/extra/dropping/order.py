@@ -33,8 +33,6 @@ def asked(entry: MeasuredRun) -> int:
 def total(measured: Sequence[MeasuredRun], here: int, n: int | None, kept: Kept | None) -> int:
     """Return the most questions to be asked: given, as at earlier looks, said by runs, or all. Refuse other or low `n`.
 
-    The user gives it, or looks before, or the runs' records, else it is all there are.
-
     Raises:
         InputError: fewer than some run has answered, or another number than before.
     """
@@ -68,7 +66,7 @@ def read(request: Request, sources: Sequence[Any]) -> list[Run]:
 
 
 def check(measured: Sequence[MeasuredRun], board: Grid, at: Sequence[int], whole: int) -> int | None:
-    """Return the seed of the question order that all runs share, or None. Refuse different and unrecorded orders.
+    """Return the seed of the order of unfinished runs, or None. Refuse unlike or unrecorded orders, other questions.
 
     Args:
         measured: the runs that go on.
@@ -156,7 +154,7 @@ def _is_number(text: str) -> bool:
 
 
 def _check_same_order(seeds: Mapping[str, int | None], places: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse runs whose seeds, or recorded places of questions, show that their orders differ."""
+    """Refuse runs whose orders differ: two seeds, a seed next to recorded places, or two places of one question."""
     known = {name: seed for name, seed in seeds.items() if seed is not None}
     if len(set(known.values())) > 1 or (known and places):
         told = [*(f"{name} seed {seed}" for name, seed in known.items()), *(f"{name} its own" for name in places)]

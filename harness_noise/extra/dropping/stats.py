@@ -174,7 +174,7 @@ def see(stats: QuestionStats, plan: Design, left: Sequence[int], whole: Whole) -
 
 
 def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
-    """Return a model's difference to the leader, its SE, df and z of lag (0: no lag), from moments of contrast `i`.
+    """Return a model's `Rival`: difference to the leader, SE, df, z of lag (0: none, or no variance at unknown range).
 
     If the range of the scores is known, one more question is added that favours the model as far as the range goes,
     and the smaller z counts: few questions without a rare success do not show that there is none.
@@ -194,7 +194,7 @@ def _rival(mean: float, m: Moments, i: int, whole: Whole) -> Rival:
 def replay(
     values: FloatArray, plan: Design, steps: Sequence[IntArray], level: float, whole: Whole
 ) -> tuple[ModelFamily, IntArray]:
-    """Replay interim looks on complete scores. Return the models' states, and (M,) answers each used up to its drop.
+    """Replay interim looks on complete scores. Return the `ModelFamily`, and (M,) answers used up to its last look.
 
     Args:
         values: (M, n, K) scores, of each question those that are there first.

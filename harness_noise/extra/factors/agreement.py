@@ -31,7 +31,7 @@ class Agreement:
 
 
 def agreement(verdicts: FloatArray, questions: IntArray, plan: Design) -> Agreement:
-    """Return the agreement of J judges on A answers: raw share and Gwet's AC1 with standard errors [Gwet].
+    """Return `Agreement` of judges on A answers: raw share, AC1 (None unless few categories), SEs, or None [Gwet].
 
     p_a is the share of agreeing pairs of judges, p_e = Σ_q π_q (1 − π_q)/(Q − 1) that of raters who guess on the
     hard answers, AC1 = (p_a − p_e)/(1 − p_e) [Gwet]. Its variance is that of its linear part,

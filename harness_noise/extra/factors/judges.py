@@ -43,7 +43,7 @@ def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
 
 
 def _who_differs(rows: Sequence[JudgePair], settings: Settings) -> list[Note]:
-    """Return a note on how many pairs of judges have different means, and which pair differs most."""
+    """Return one note: how many pairs of judges have different means and which differs most, or that none does."""
     pairs = [row for row in rows if row.judge_b is not None]
     differ = [row for row in pairs if row.p_adjusted is not None and row.p_adjusted <= 1 - settings.level]
     if not differ:
@@ -97,7 +97,7 @@ class _Graded:
         return run_a, run_b
 
     def row(self, difference: Difference | None = None) -> JudgePair:
-        """Return the judges' agreement, and for two judges the difference of their means."""
+        """Return the judges' agreement, and the `difference` of two judges' means. None: judge_a is called "all"."""
         several = (~np.isnan(self.verdicts)).sum(axis=2) > 1
         answered = several.any(axis=1)
         questions, number = np.flatnonzero(answered), np.cumsum(answered) - 1

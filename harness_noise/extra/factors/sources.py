@@ -36,7 +36,7 @@ def factor_noise(
     *,
     zero_one: bool | None = None,
 ) -> Factors:
-    """Estimate the variance that each factor (prompt, seed, judge) adds, from N answers. Raise ValueError at bad input.
+    """Estimate the variance each factor (prompt, seed, judge) adds to N answers, NaN dropped. ValueError at bad input.
 
     Args:
         scores: (N,) scores; NaN is left out.

@@ -128,7 +128,7 @@ def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, F
 def _with_limits(
     variances: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
 ) -> list[Component]:
-    """Return the variance components with confidence limits, where these can be computed [Tukey; Williams].
+    """Return components with confidence limits (None if any is unknown, approximate if unbalanced) [Tukey; Williams].
 
     The mean square of a grouping, with the coarser groupings that contain it taken out, expects
     c σ² + r, r what the other components bring: (df MS/χ²)(1 − r F/MS)/c with the quantiles of χ²_df and
@@ -191,7 +191,7 @@ def _identified(A: FloatArray) -> list[bool]:
 
 
 def reduction(parts: Sequence[Component], factor: str, answers: int, more: int) -> float | None:
-    """Return by how much `more` answers on new levels of a factor lower the mean's variance. None: unknown.
+    """Return how much `more` answers on new levels of a factor take off the mean's variance, in score². None: unknown.
 
     With N answers and as many levels again per answer, every component that needs the factor shrinks
     by N/(N + more); the others stay. `factor` may be the residual: more answers in the same places.

@@ -241,7 +241,7 @@ def _check_same_questions(
 def _floors(
     floor: float | None, n: int | None, thresholds: PathInput | None, answers: float | None, *, bare: bool
 ) -> list[Mapping[Any, Floor] | Floor]:
-    """Return floors of means: one for all rows, {row: floor} of a file, both or []. Refuse `n`, `answers_b` without.
+    """Return a list of a `Floor` for all rows, {row: Floor} of a file, both or []. Refuse `n`, `answers_b` without one.
 
     With `bare` the file may name none: it has a `recovery_threshold`.
     """

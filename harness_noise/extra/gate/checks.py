@@ -107,9 +107,7 @@ def withheld(run: Run, baselines: Sequence[Run]) -> set[Key]:
 
 
 def with_scoring(run: Run, baselines: Sequence[Run], rows: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return the rows with the count of equal answers scored differently (worst baseline), and its code if it counts.
-
-    With several baselines the worst counts."""
+    """Return the rows with the count of equal answers scored differently (worst baseline), and a code if it counts."""
     found: dict[Key, list[Checked]] = {}
     for base in baselines:
         for key, checked in _count_scored_differently(run, base).items():

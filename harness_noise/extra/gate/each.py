@@ -44,7 +44,7 @@ NOT_TOLD = "answers are missing, and it is not known to which questions"
 
 
 def judge_each(run: Run, baselines: Sequence[Run], settings: Settings, *, skip_missing: bool = False) -> Gate:
-    """Return the gate's result for a run question by question. Refuse single answers, and scores that are not 0/1.
+    """Return a run's gate by question. Refuse single answers, scores that are not 0/1, and baseline runs that differ.
 
     Args:
         run: the new run.
@@ -149,7 +149,7 @@ class _Counted(NamedTuple):
 
 
 def _questions(a: Scores, b: Scores, run: Run, base: Run, settings: Settings) -> tuple[list[_Counted], list[GateRow]]:
-    """Return one task's questions to judge, with counts, and those that cannot be. Refuse one answer per question."""
+    """Return one task's questions to judge, with counts, and the others. Refuse one answer each, and scores not 0/1."""
     low, high = settings.range or a.bounds or b.bounds or (0.0, 1.0)
     if a.higher_is_better is False or b.higher_is_better is False:
         low, high = high, low
@@ -201,7 +201,7 @@ def _row(part: Measured, question: str, run: Run, base: Run, **fields: object) -
 
 
 def _counts(part: Scores, rows: Sequence[int], low: float, high: float) -> tuple[IntArray, IntArray]:
-    """Return (m,) right answers and (m,) answers to each question of these rows. Refuse scores that are not 0/1."""
+    """Return (m,) answers that score `high`, and (m,) all, to each question of these rows. Refuse all but low, high."""
     values = part.values[list(rows)]
     scored = ~np.isnan(values)
     if not np.isin(values[scored], (low, high)).all():

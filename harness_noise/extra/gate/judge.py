@@ -493,10 +493,7 @@ def _looks_by_key(run: Run) -> dict[Key, Sequential]:
 
 
 def _with_beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the rows, `beside` set for those that do not decide: not the task's main metric, or not asked for.
-
-    A metric that nobody asked for does not decide either.
-    """
+    """Return the rows, `beside` set for those that do not decide: not the task's main metric, or not asked for."""
     heads = run.headline.intersection(c.row.key for c in candidates)
     tasks = {task for task, _, _ in heads}
     asked = {c.row.key for c in candidates if NOT_ASKED not in c.row.diagnostics} or {c.row.key for c in candidates}
@@ -522,7 +519,7 @@ def _of_difference(row: Difference, bar: Bar, tested: OneSided | None, reason: s
 
 
 def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[Note]]:
-    """Join baseline runs into one, each a column of question means. One run stays as it is. Return run and notes."""
+    """Join baseline runs into one, each a column of question means. One stays as is. Return run and notes (always)."""
     runs, twice = without_copies(runs)
     if len(runs) == 1:
         note = Note(
@@ -589,7 +586,7 @@ def _set_of_right(joined: Run, runs: Sequence[Run]) -> Run:
 
 
 def _question_means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-    """Return the scores with each question's answers replaced by their mean."""
+    """Return a tuple of these scores with (n, 1) question means, without native value, factors and signs of copies."""
 
     def mean(values: FloatArray) -> FloatArray:
         return question_stats(values).mean[:, None]
@@ -777,7 +774,7 @@ def _with_look_interval(
 
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
-    """Return the gate row for the mean of the usable rows, A − B or A − ratio·B. Refuse none, and mixed metrics."""
+    """Return the gate row for the usable rows' mean, A − B or A − ratio·B. Refuse none, mixed directions or ranges."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
     result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
     ((row,), (tested,)) = result.comparisons, result.one_sided
@@ -788,7 +785,7 @@ def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Setti
 
 
 def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, same_questions: bool) -> Candidate:
-    """Return the gate row for the mean of all rows against that of their floors. Refuse none, and mixed metrics.
+    """Return the gate row for all rows' mean against that of their floors. Refuse none, mixed directions or ranges.
 
     The floors are of the same questions or not."""
     bars = {c.row.key: c for c in judged if not c.row.reason and not c.beside}
@@ -811,7 +808,7 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, 
 
 
 def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
-    """Return the run as a group over usable scores, by default equally weighted. Refuse unlike metrics and none.
+    """Return the run as a group over usable scores, by default equal weights. Refuse none, mixed directions or ranges.
 
     Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
     question is the cluster of its values by several metrics.
@@ -962,7 +959,7 @@ def decide(
     warnings: Iterable[Note] = (),
     notes: Iterable[Note] = (),
 ) -> Gate:
-    """Return the gate's result over all rows that can be judged, or by the pooled row alone.
+    """Return the gate's result over all deciding rows, or the pooled one: fail, or else cannot judge, or else pass.
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
@@ -1081,7 +1078,7 @@ def family(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def self_test(rows: Sequence[Candidate], gate: Gate) -> SelfTest:
-    """Simulate the gate: how often identical models do not pass, the losses it detects, the questions it needs.
+    """Simulate the gate from its rows' SEs: how often identical models do not pass, losses detected, questions needed.
 
     T = (z + δ)/s is drawn for each row at its own standard error and degrees of freedom, the rows independent, and the
     rule applied to each draw. The same draws serve every loss, so that the power grows with it. A loss that is not

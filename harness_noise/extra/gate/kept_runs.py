@@ -128,7 +128,7 @@ def _skipped(key: Any) -> Skipped:
 
 
 def _group(*, tasks: Any, weighting: Any, native: None, weights: Any, **names: Any) -> Group:
-    """Return a group of a kept run's file, its values checked. Raise ValueError for a wrong one."""
+    """Return a group of a kept run's file, its values checked. Raise ValueError or TypeError for a wrong one."""
     found, shares = _texts(tasks), None if weights is None else _numbers(weights)
     if len(set(found)) < len(found) or not found or weighting not in get_args(Weighting) or native is not None:
         raise ValueError
@@ -166,7 +166,7 @@ def _scores(part: Mapping[str, Any], questions: Sequence[Questions]) -> Scores:
 
 
 def comparable(run: Run) -> Run:
-    """Return the run with question names and prompts hashed as in kept runs, so that they match."""
+    """Return the run with question names and prompts hashed as in kept runs, to match them. Not for a kept run."""
     done: dict[int, Questions] = {}
 
     def renamed(part: Scores) -> Scores:

@@ -45,9 +45,7 @@ def read_thresholds(path: PathInput, *, bare: bool = False) -> list[Threshold]:
 
 
 def read_recovery(path: PathInput) -> float | None:
-    """Read a YAML file's `recovery_threshold`, a share of the baseline. None without one. Refuse what is no share.
-
-    None where it has none.
+    """Read a YAML file's `recovery_threshold`, a share below 2 of the baseline. None without one. Refuse others.
 
     Raises:
         InputError: it cannot be read, or is not one share for all metrics.

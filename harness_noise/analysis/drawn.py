@@ -113,7 +113,7 @@ def test_of_sign(drawn: OneDifference) -> decision.Test:
 
 
 def test_of_permutation(drawn: OneDifference) -> decision.Test:
-    """Return the permutation test of one difference, which flips the signs of whole clusters at random."""
+    """Return the permutation test of one difference (null 0 only), which flips signs of whole clusters at random."""
     from ..stats.resampling import sign_flip_p
 
     p = np.array([sign_flip_p(*drawn.samples[0].by_key(), drawn.settings.resamples, drawn.rng)])

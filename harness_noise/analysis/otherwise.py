@@ -48,7 +48,7 @@ def would_change(
 
 
 def _clusters(what: Compared, settings: Settings) -> Iterator[tuple[Change, Callable[[], RowDecision]]]:
-    """Yield (change, function): the row without clusters, and without the largest. Nothing if unclustered or fixed."""
+    """Yield (change, function): row unclustered, and without (each way's) largest. Nothing if unclustered or fixed."""
     held = [part for part in what.parts if part.clusters is not None]
     if not held or settings.questions_are == "fixed":
         return

@@ -57,10 +57,7 @@ class Top:
 
 
 def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
-    """Return the outermost groups, most tasks first, then the tasks that are in no group, for one metric and scorer.
-
-    Of groups within groups only the outermost counts.
-    """
+    """Return the outermost groups, most tasks first, then the tasks that are in no group, for one metric and scorer."""
     found: list[Top] = []
     for group in sorted(groups, key=lambda group: -len(set(group.tasks))):
         if not any(set(group.tasks) <= set(top.tasks) for top in found):

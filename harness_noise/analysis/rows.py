@@ -133,9 +133,7 @@ class RowDecision:
 
 
 def _if_missing(row: RowDecision, code: int, size: int, settings: Settings) -> tuple[str | None, tuple[int, ...]]:
-    """Return a word for whether the missing answers could change this row's verdict, and the codes of other verdicts.
-
-    The word is None if no answer is missing.
+    """Return whether missing answers could change the verdict (a word, None: none missing), and other verdicts' codes.
 
     Its family may change, too: a difference must survive Bonferroni's adjustment, which is never less than Holm's.
 
@@ -175,7 +173,7 @@ def _diff_if_missing(row: RowDecision) -> tuple[float, float] | None:
 
 
 def _p_stays_on_side(filled: Filled, code: int, times: int, settings: Settings) -> bool:
-    """Return True if p stays on its side of the significance level, whatever the missing scores are."""
+    """Return True if p (if A or B is better: × `times`) stays on its side of the level, whatever missing scores are."""
     low, high = filled.reach.low, filled.reach.high
     nearest = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
     p_most, p_least = (2 * special.stdtr(filled.rows[0].fields["df"], -t) for t in (nearest, max(abs(low), abs(high))))
@@ -251,7 +249,7 @@ def null_row(a: OnQuestions, b: OnQuestions, run_a: Run, run_b: Run, settings: S
 
 
 def row_of(evidence: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
-    """Return the row of a difference before its verdict. Adds `few_flips`, `skewed` to the codes where they hold."""
+    """Return the row of a difference before its verdict. May add `few_flips`, `skewed` and drop `single_repeat`."""
     codes, skew = set(codes), None
     if evidence.of.far is not None and not np.isnan(evidence.of.far.mean[0]):
         codes.add("few_flips")

@@ -206,8 +206,7 @@ RATIO_UNDEFINED = "ratio_undefined"
 def linearised(data: Sample) -> Sample:
     """Return a ratio's sample with values R + (x − R·y)/ȳ [Cochran1977], undefined if ȳ may be 0. Others unchanged.
 
-    Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0. Any other sample
-    is returned as it is.
+    Sums are weighted as the questions are. It is undefined where the 95% t interval of ȳ contains 0.
     """
     if data.per is None or data.empty:
         return data
@@ -426,7 +425,7 @@ class Estimated:
     """Each run's own mean and variance, if the kernel of it by itself has no more than these."""
 
     def terms(self, settings: Settings) -> Terms:
-        """Return the inputs for an upper confidence limit of the data noise."""
+        """Return the `Terms` for an upper confidence limit of the data noise."""
         m = self.of_questions
         if self.limit is None:
             return terms(self.c, self.design, m.variance, m.df, settings.se)

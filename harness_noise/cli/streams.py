@@ -37,7 +37,7 @@ _OURS = {"strict", "replace", "surrogateescape"}
 
 
 def in_ascii(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return (ASCII text, next position) for a character that cannot be encoded: a codec handler. Raise all else.
+    """Return (ASCII text or "?", next position) for a character that cannot be encoded, a codec handler. Else raise.
 
     Letters of other alphabets are decomposed if possible, else "?"."""
     if not isinstance(error, UnicodeEncodeError):

@@ -410,7 +410,7 @@ class Answers:
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, where: object, options: ReadOptions | None = None, **how: Any) -> Answers:
-        """Read one model's answers from a data frame, one answer per row. Refuse several models and lacking columns.
+        """Read one model's answers from a pandas frame, one per row. Refuse several models and lacking columns.
 
         Args:
             frame: the columns `question` and `score`, and if they are there `task`, `metric`, `scorer`, `repeat`,

@@ -63,7 +63,7 @@ def _share(n: int) -> str:
 
 
 def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
-    """Match questions by id, as a run has no texts to check. Without equal ids: one's keys may be the other's texts.
+    """Match questions by id, as a run has no texts (number ids get a note). No equal ids: keys with the other's texts.
 
     Its keys may be the texts of the other's questions.
     """

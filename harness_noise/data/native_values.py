@@ -71,7 +71,7 @@ _ROUNDED = 9
 
 
 def reproduces(ours: float, native: float, *, percent: bool = True) -> bool:
-    """Return True if our mean, rounded as the harness rounds (or in percent), is the harness's value.
+    """Return True if our mean (or it in percent), rounded to the harness's decimals (4 or more, 2 in %), is its value.
 
     0.269230769… is 0.2692 rounded, and 26.92 in percent.
 

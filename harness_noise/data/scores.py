@@ -267,7 +267,7 @@ class Scores(OnQuestions):
         return of_answers | {"gradings": None, "answers": None}
 
     def answers_at(self, rows: Sequence[int] | IntArray | None = None, columns: Any = None) -> dict[str, Any]:
-        """Return {field: value} of per-answer fields at these rows (questions), else columns, with new counts."""
+        """Return {field: value} of per-answer fields at these rows, else columns, with new counts but no causes."""
         index = np.s_[:, columns] if rows is None else rows
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
         at = None if rows is None else np.asarray(rows, dtype=np.intp).tolist()

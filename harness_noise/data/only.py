@@ -100,7 +100,7 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
     """Restrict a run to questions that meet all conditions, with notes. Drop native values. Refuse if none is left.
 
     A task without such a question is left out, and a note says so. What a harness reports itself is of all questions,
-    and is left out. So are the looks of a run that stopped early, whose rows keep the code `stopped_early`.
+    and is left out. So are the records of why a run stopped early, whose rows keep the code `stopped_early`.
 
     Args:
         run: read with the fields of the conditions (`ReadOptions.fields`).

@@ -838,7 +838,7 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
 
 
 def _shares(run: Run, scores: Sequence[Scores], settings: Settings) -> tuple[float, ...]:
-    """Return each score's weight in the pooled mean, a group's tasks sharing one row's weight."""
+    """Return a tuple of each score's weight in the pooled mean, a group's tasks sharing one row's weight."""
     tops: list[tuple[Measure, Top]] = []
     for measure in dict.fromkeys((part.metric, part.scorer) for part in scores):
         tasks = [part.task for part in scores if (part.metric, part.scorer) == measure]

@@ -64,7 +64,7 @@ def read_kept(folder: object) -> list[Run]:
 
 
 def _head(path: Path) -> dict[str, Any]:
-    """Read a kept run's file as a dictionary. Refuse other files.
+    """Read a kept run's file as a dictionary of which only `kind` is checked. Refuse other files.
 
     Raises:
         InputError: it is no kept run.

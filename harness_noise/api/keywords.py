@@ -17,7 +17,20 @@ from ..extras import module_if_any, module_of, preparing
 from ..io.first_answers import first_answers
 from ..io.paths import PathInput, is_path
 from ..io.registry import those_with
-from ..io.sources import SIDES, Source, columns_of_side, is_same, listed, names, only_of, pair_of, runs_of
+from ..io.sources import (
+    SIDES,
+    Source,
+    columns_of_side,
+    is_same,
+    lettered,
+    listed,
+    names,
+    numbered,
+    numbers_of,
+    only_of,
+    pair_of,
+    runs_of,
+)
 from ..io.weights import chance_of, weights_of
 from ..settings import (
     KEYWORDS,
@@ -274,19 +287,27 @@ class Request:
         """Return the values to iterate over, wrapped in the user's progress display if there is one."""
         return values if self.progress is None else self.progress(values, doing, total)
 
-    def runs(self, sources: Sequence[Source], *, some: bool = False) -> list[Run]:
+    def runs(self, sources: Sequence[Source], *, some: bool = False, tell_apart: bool = False) -> list[Run]:
         """Read the runs of all sources (paths, runs or tables), joined as repeats if asked for. Refuse none.
 
         Args:
             sources: paths, runs, tables.
             some: a source without what was asked for is left out with a note, if another has it.
+            tell_apart: several DataFrames without a name are numbered, unless they are repeats of one model.
 
         Raises:
             InputError: there is none, or one cannot be used.
         """
         if not sources:
             raise InputError("no run is given: give a path, a Run or a DataFrame, or a list of them")
-        readers = (partial(runs_of, source, self.options) for source in self.watched(sources, "reading", len(sources)))
+        told = numbers_of(sources) if tell_apart and not self.as_repeats else [0] * len(sources)
+
+        def read(source: Source, number: int) -> list[Run]:
+            found = runs_of(source, self.options)
+            return [numbered(run, number) for run in found] if number else found
+
+        watched = self.watched(sources, "reading", len(sources))
+        readers = (partial(read, *each) for each in zip(watched, told, strict=True))
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
     def joined(self, runs: list[Run]) -> list[Run]:
@@ -341,24 +362,30 @@ class Request:
             first, second = (
                 only_of(self.of_side(letter).runs(side), side) for letter, side in zip(SIDES, sides, strict=True)
             )
-            return [(first, second)]
+            return [_lettered((first, second))]
         if len(sources) == 2 and not baseline:
             # of two places, what lies in one is joined, though both may call the model by one name
             each = zip(SIDES, sources, strict=True)
             runs = [run for letter, source in each for run in self.of_side(letter).runs([source])]
         else:
             self.refuse_sides(f"{len(sources)} runs" if not baseline else "a baseline")
-            runs = self.runs(sources)
+            runs = self.runs(sources, tell_apart=True)
         if not baseline:
-            return [pair_of(runs, sources, models, many="compare all of them with one by `against=RUN`, ")]
+            return [_lettered(pair_of(runs, sources, models, many="compare all of them with one by `against=RUN`, "))]
         check_obeyed("against", {"models": models})
-        against = self.runs(baseline)
+        against = [lettered(run, SIDES[1]) for run in self.runs(baseline)]
         if len(against) != 1:
             raise InputError(f"`against` {baseline[0]} holds {len(against)} runs: name one")
         pairs = [(run, against[0]) for run in runs if not is_same(run, against[0])]
         if not pairs:
             raise InputError(f"`against` {baseline[0]}: no other run is given. Name what is compared with it")
         return pairs
+
+
+def _lettered(pair: tuple[Run, Run]) -> tuple[Run, Run]:
+    """Return a pair of runs whose tables without a name are called A and B."""
+    first, second = pair
+    return lettered(first, SIDES[0]), lettered(second, SIDES[1])
 
 
 def _parsed(choices: Mapping[str, Any]) -> dict[str, Any]:

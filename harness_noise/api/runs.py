@@ -126,7 +126,7 @@ def analyze(
     own = {"by": by, "complete": whole}
     request = Request.of("analyze", settings, choices, own, sources=[*sources, *whole], fields=by)
     request.check_measures(complete=whole)
-    read_runs = request.prepared(request.runs(sources, some=True))
+    read_runs = request.prepared(request.runs(sources, some=True, tell_apart=True))
     result = analyze_runs(read_runs, request.settings, overall_estimates)
     result = replace(result, notes=merge_notes(result.notes, unknown_weights(read_runs, request.settings)))
     if by:

@@ -6,7 +6,7 @@ A program goes by `Note.code` and `Note.task`; only what shows a note to a perso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import extras
@@ -191,6 +191,13 @@ class Note:
     def as_text(self) -> str:
         """Return the note's sentence, for people. Programs use `code` and `task`, not the sentence."""
         return self._text
+
+    def of_source(self, name: str, now: str) -> Note:
+        """Return the note with the source that it begins with called something else, any other note as it is."""
+        begins = f"{name}: "
+        return (
+            replace(self, _text=f"{now}: {self._text.removeprefix(begins)}") if self._text.startswith(begins) else self
+        )
 
     @property
     def place(self) -> int:

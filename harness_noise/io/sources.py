@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -69,14 +70,28 @@ def is_unnamed(source: object) -> bool:
     return is_frame(source) and name_of(source) == FRAME
 
 
+def numbers_of(sources: Sequence[object]) -> list[int]:
+    """Return the number of each unnamed DataFrame among the sources, 0 for all others. A single one has none."""
+    unnamed = [*map(is_unnamed, sources)]
+    if sum(unnamed) < 2:
+        return [0] * len(unnamed)
+    return [number * found for number, found in zip(accumulate(unnamed), unnamed, strict=True)]
+
+
 def numbered(run: Run, number: int) -> Run:
     """Return the run renamed to "DataFrame N" if it came from a DataFrame without any name."""
     return _renamed(run, f"{FRAME} {number}") if run.model == FRAME else run
 
 
+def lettered(run: Run, side: str) -> Run:
+    """Return the run of one side of a comparison, called A or B if it came from a DataFrame without any name."""
+    return _renamed(run, side) if run.model == FRAME and not run.path else run
+
+
 def _renamed(run: Run, name: str) -> Run:
     """Return the run with this text as its name and as its model's name."""
-    return replace(run, name=name, model=name)
+    notes = run.notes if run.path else tuple(note.of_source(FRAME, name) for note in run.notes)
+    return replace(run, name=name, model=name, notes=notes)
 
 
 def listed(sources: Any) -> list[Any]:

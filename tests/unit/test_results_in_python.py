@@ -205,3 +205,18 @@ def test_many_runs_one_after_the_other_are_those_in_a_list(tmp_path: Path) -> No
         hn.arena(runs=paths)
     tables = [{"score": 0.7}, {"score": 0.8}], [{"score": 0.6}]
     assert hn.totals(*tables) == hn.totals([*tables])
+
+
+def test_unnamed_frames_have_the_names_of_the_text_everywhere() -> None:
+    a, b, c = frame(0, 0.9), frame(1, 0.3), frame(2, 0.5)
+    for result in (hn.compare(a, b), hn.compare([a, b]), hn.compare([a], [b]), hn.gate(a, b, margin=0.01)):
+        row, text = result.rows[0], result.to_json() + hn.render(result, "csv") + hn.render(result, details=True)
+        assert (getattr(row, "model_a", "A"), getattr(row, "model_b", "B")) == ("A", "B")
+        assert "DataFrame" not in text, text
+    several = hn.compare([a, c], against=b).to_frame()
+    assert [*several["model_a"], *several["model_b"]] == ["DataFrame 1", "DataFrame 2", "B", "B"]
+    assert [row.model for row in hn.analyze(a, b).rows] == ["DataFrame 1", "DataFrame 2"]
+    assert [row.model for row in hn.analyze(a).rows] == ["DataFrame"]
+    assert len(hn.analyze([a, b], as_repeats=True).rows) == 1
+    a.attrs["name"] = "tuned"
+    assert (hn.compare(a, b).rows[0].model_a, hn.compare(a, b).rows[0].run_b) == ("tuned", "B")

@@ -15,7 +15,7 @@ from ...data.scores import Run
 from ...errors import InputError, NotThereError, check_count, check_kind
 from ...io import registry
 from ...io.paths import is_path
-from ...io.sources import Source, Sources, all_of, is_unnamed, names, numbered, runs_of
+from ...io.sources import Source, Sources, all_of, names, numbered, numbers_of, runs_of
 from ...settings import Settings
 from . import workers
 from .results import Arena
@@ -147,17 +147,14 @@ def _read_many(
 
     read_units = partial(workers.read_units, jobs=jobs, say=request.say, watch=watch)
     out: list[Run] = []
-    unnamed, number = sum(map(is_unnamed, sources)), 0
-    for files, group in groupby(sources, key=is_path):
-        places: list[Any] = list(group)
+    told = numbers_of(sources) if not request.as_repeats else [0] * len(sources)
+    for files, group in groupby(zip(sources, told, strict=True), key=lambda each: is_path(each[0])):
+        several = list(group)
+        places: list[Any] = [source for source, _ in several]
         if not files:
-            read = [(source, options if isinstance(source, Run) else along) for source in places]
-            for source, how in read:
-                found = runs_of(source, how)
-                if unnamed > 1 and is_unnamed(source) and not request.as_repeats:
-                    number += 1
-                    found = [numbered(run, number) for run in found]
-                out += found
+            for source, number in several:
+                found = runs_of(source, options if isinstance(source, Run) else along)
+                out += [numbered(run, number) for run in found] if number else found
             continue
         read_runs, errors = registry.read_what_can_be(places, along, read_units)
         errors = [_without_measure(error, frontier) for error in errors]

@@ -106,7 +106,7 @@ def gate(
     ----------
     Holm (1979), Scandinavian Journal of Statistics 6(2); Zou & Donner (2008), Statistics in Medicine 27(10).
     """
-    from ...io.sources import listed, only_of
+    from ...io.sources import SIDES, lettered, listed, only_of
     from . import judge as analysis
     from .kept_runs import comparable
     from .thresholds import read_recovery
@@ -122,7 +122,7 @@ def gate(
     bar = analysis.Bar(
         rule=rule, margin=margin, ratio=ratio, pooled=pooled, skip_missing=skip_missing, vouched=tuple(vouch)
     )
-    new = only_of(request.runs(new_run), new_run)
+    new = lettered(only_of(request.runs(new_run), new_run), SIDES[0])
     settings = request.settings if answers_b is None else replace(request.settings, questions_are="fixed")
     _check_same_questions(settings, floor, n, answers_b, baseline)
     if each:
@@ -265,7 +265,7 @@ def _floors(
 def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], bool, list[str]]:
     """Return baseline runs (hashed if any is kept), True if one is a kept run, and origins. Refuse an empty folder."""
     from ...io.paths import is_path
-    from ...io.sources import only_of
+    from ...io.sources import SIDES, lettered, only_of
     from .kept_runs import comparable, is_store, provenance, read_kept
 
     out, kept, origins = [], [], []
@@ -273,7 +273,7 @@ def _baselines(sources: Sequence[Any], request: Request) -> tuple[list[Run], boo
         if is_path(source) and Path(str(source)).is_dir() and not any(Path(str(source)).iterdir()):
             raise InputError(f"{source} is empty: no run has been kept there yet, so name a baseline run or a `floor`")
         stored = is_path(source) and is_store(source)
-        runs = read_kept(source) if stored else [only_of(request.runs([source]), [source])]
+        runs = read_kept(source) if stored else [lettered(only_of(request.runs([source]), [source]), SIDES[1])]
         out += runs
         kept += [stored] * len(runs)
         origins += [said for said in [provenance(source) if stored else ""] if said]

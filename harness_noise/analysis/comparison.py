@@ -384,7 +384,7 @@ def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: i
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Return tables of both runs' mean scores on shared questions, one per pair and metric. Skip a pair without any."""
+    """Return tables of both runs' means on shared questions (or none), one per pair and metric. Skip pairs without."""
     out = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared

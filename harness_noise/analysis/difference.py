@@ -128,7 +128,7 @@ class Compared:
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[Note]]:
-    """Return A − B of one task or group, before its verdict, and notes. Refuse if no question is shared.
+    """Return A − B of one task or group before its verdict, and notes (a group: on missing). Refuse if none is shared.
 
     Of a group nothing is said of its questions and their clusters, which the rows of its tasks do.
     """

@@ -522,7 +522,7 @@ def correction_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> Corr
 
 
 def is_noisier_by_outer(data: Sample, c: Contrast, known: Design, m: Moments, settings: Settings) -> bool:
-    """Return True if clustering by a wider field would raise the standard error clearly."""
+    """Return True if clustering one task by a wider field would raise the standard error clearly."""
     if len(data.parts) > 1 or data.clusters is None or known.crossed is not None:
         return False
     for outer in (data.parts[0].outer or {}).values():

@@ -153,7 +153,7 @@ _OF_RENDER = ("details", "legend", "wide")
 def chosen_settings(
     function: str, settings: Settings | None, choices: Mapping[str, Any], accepted: type = Computing
 ) -> Settings:
-    """Return the settings with each keyword given put in place of its field. Raise an error for unknown ones.
+    """Return the settings with each keyword given in its field. Raise TypeError if unknown, InputError if not obeyed.
 
     Args:
         function: that they were given to, for messages.

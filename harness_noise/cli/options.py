@@ -566,7 +566,7 @@ def typed() -> str | None:
 
 
 def hints(said: Iterable[Any]) -> None:
-    """Print notes or sentences on stderr, each on a line of its own after "harness-noise: "."""
+    """Print notes or sentences on stderr, each on a line after "harness-noise: ", with parameters reworded as flags."""
     for one in said:
         sentence = one if isinstance(one, str) else one.as_text()
         clean = "".join(c if c.isprintable() else "�" for c in in_flags(sentence))

@@ -62,7 +62,7 @@ def _unknown(word: str, commands: Mapping[str, click.Command]) -> str:
 
 
 def _runs_in(arguments: Sequence[str], commands: Mapping[str, click.Command], many: str) -> int:
-    """Return how many runs the arguments name, with globs expanded and options left out.
+    """Return how many runs the arguments name (a folder is one), with globs expanded and options left out.
 
     The options of the three commands for runs mean the same.
     """

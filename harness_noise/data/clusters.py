@@ -159,7 +159,7 @@ def resolve_for_task(
 
 
 def ways_of(spec: str) -> list[UserSpec]:
-    """Split a crossed SPEC `A*B` into two SPECs, A and B. Return any other SPEC as a list of one."""
+    """Split a crossed SPEC `A*B` into its SPECs, A and B (or more). Return any other SPEC as a list of one."""
     ways, start = list[UserSpec](), 0
     for match in _WAYS.finditer(spec):
         if match["cross"] is not None:

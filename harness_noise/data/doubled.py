@@ -37,7 +37,7 @@ def find_doubles(*columns: Sequence[str] | None) -> tuple[tuple[int, ...], ...]:
 
 
 def clusters_with_doubles(questions: Questions, clusters: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return (n,) clusters with questions of equal input in one cluster. None if none change or are crossed.
+    """Return (n,) cluster names with questions of equal input in one cluster. None if none change or are crossed.
 
     Crossed clusters are left alone.
     """

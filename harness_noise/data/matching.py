@@ -32,7 +32,7 @@ class Pairing:
 
 
 def pair_questions(a: Questions, b: Questions, apart: str = "left out") -> Pairing:
-    """Match two runs' questions by id, checked against their texts, or by text alone. Return row pairs and a note.
+    """Match two runs' questions by id, checked against their texts if known, or by text alone. Return a `Pairing`.
 
     Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
     matching to the content. A document's hash changes with a field that another version adds, so

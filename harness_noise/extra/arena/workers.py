@@ -48,7 +48,7 @@ def read_units(
     watch: Watch = lambda answers, total: answers,
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Reply]:
-    """Read files here (1 job), on `jobs` processes or a Dask cluster. Return runs or an InputError each, in order.
+    """Read files here (1 job), on `jobs` processes or a Dask cluster. Return `PartRead` or InputError each, in order.
 
     Args:
         units: see `adapters.ReadUnit`.
@@ -110,7 +110,7 @@ def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
 def _worker_replies(
     executor: Executor, units: Mapping[int, ReadUnit], options: ReadOptions, dead: type[Exception]
 ) -> Iterator[tuple[int, PartRead | str | None]]:
-    """Yield (number, runs or error text) as workers finish. None: the worker died, which raised exception `dead`."""
+    """Yield (number, `PartRead` or error text) as workers finish. None: the worker died, raising exception `dead`."""
     futures: dict[Future[PartRead | str], int] = {}
     with _held_interrupts(), suppress(BrokenExecutor):
         for i, unit in units.items():

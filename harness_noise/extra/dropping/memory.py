@@ -33,7 +33,7 @@ def beside(path: Path) -> Path:
 
 
 def read(paths: Iterable[Path], head: Mapping[str, Any]) -> Kept | None:
-    """Read the latest looks file next to these runs, None if there is none. Refuse broken, other models or choices.
+    """Return the `Kept` with most looks of the files next to these runs, or None. Refuse broken, other models, choices.
 
     Raises:
         InputError: a broken file, another family, or looks that were taken with other choices.

@@ -67,7 +67,7 @@ _KEEPS = """\
 
 
 def workflow(context: click.Context) -> str:
-    """Return a GitHub workflow (YAML) that runs the gate command as typed. Refuse what the action cannot take.
+    """Return a GitHub workflow (YAML) to run the gate command of a click context. Refuse what the action cannot take.
 
     Raises:
         InputError: what the action does not take, or what GitHub would take for an expression.

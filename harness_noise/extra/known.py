@@ -145,7 +145,7 @@ class TextsBelow:
     """(n, K) of each."""
 
     def hashes(self, rows: Sequence[int]) -> HashArray:
-        """Read the (m, K) hashes of answer texts for rows that are counted through several tasks. 0 is unknown."""
+        """Read (m, K) hashes of answer texts for rows counted over several tasks. 0: unknown. Raise if unreadable."""
         wanted, start = np.asarray(rows, dtype=np.intp), 0
         out = np.zeros((len(wanted), max(K for _, K in self.shapes)), dtype=np.uint64)
         for source, (n, K) in zip(self.sources, self.shapes, strict=True):

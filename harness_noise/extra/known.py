@@ -53,7 +53,7 @@ class WithFields:
         return [both.a, both.b]
 
     def contrast(self, who: str) -> tuple[Contrast, list[Sample], Design]:
-        """Return per-question values of the mean or of A − B, the samples and the design. Refuse crossed clusters.
+        """Return the contrast (mean or A − B), samples and design. Refuse questions clustered in two crossed ways.
 
         Raises:
             InputError: clusters in two crossed ways; `who` says what does not know these.
@@ -192,7 +192,7 @@ def level_text(value: object) -> str:
 
 
 def check_known(tables: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
-    """Refuse a named field that no question of any task has (the message lists those that exist), or no tables.
+    """Refuse a field (never `auto`) that no question of any task has (the message lists those there are), or no tables.
 
     Raises:
         InputError: lists the fields that there are.

@@ -110,7 +110,7 @@ class FromPart:
 
 
 def _variance(e: FloatArray, part: Part, design: Design, *, of_all: bool = False) -> tuple[float, float] | None:
-    """Return (variance, df) of a mean over these N questions (`of_all`: over all such questions). None: no variance.
+    """Return (variance, df) of an estimate of N questions' mean, or (`of_all`) of that mean itself. None: no variance.
 
     The shares that were not asked, 1 − π, make it the variance for these N questions [Särndal, eq. 2.8.6, Hájek's
     approximation where π differs]; π makes it that of the mean of N questions. Each question counts 1/π times. Tasks

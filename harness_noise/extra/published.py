@@ -51,7 +51,7 @@ class Published:
             raise InputError(f"`answers_b` {K:g} is not a number of answers to each question, 1 or more, or inf")
 
     def noise(self, row: Estimate, level: float) -> FloatArray:
-        """Return (3,) array: the published number's distance to its lower and upper limit, its standard error.
+        """Return (3,): the number's distances to its lower and upper limit, and SE, by `n` or answers, else zeros.
 
         Args:
             row: the mean that it is held against, which has a range.
@@ -75,7 +75,7 @@ class Published:
         return distance_with_noise(row, self.noise(row, level), level, same_questions=self.answers is not None)
 
     def doubt(self, run: Run, row: Estimate) -> tuple[str, ...]:
-        """Return a diagnostic if n right-or-wrong questions cannot have this published mean, else ()."""
+        """Return a diagnostic if the run's own right-or-wrong questions cannot have this mean. Else or with `n`, ()."""
         part = next((part for part in run.scores if part.key == row.key), None)
         if self.answers is None or part is None or row.range is None:
             return ()
@@ -90,7 +90,7 @@ class Published:
 
 
 def distance_with_noise(row: Estimate, noise: FloatArray, level: float, *, same_questions: bool) -> Estimate:
-    """Return a mean's row with the noise of (mean − noisy number) [Zou, eq. 3]. Unchanged without limits or noise.
+    """Return a mean's row, its SE, df and limits widened by the number's noise [Zou, eq. 3]. Unchanged without either.
 
     Args:
         row: the mean.
@@ -150,7 +150,7 @@ def check_mean(name: str, value: float, scale: tuple[float, float] | None, metri
 
 
 def compare_number(run: Run, number: Published, settings: Settings) -> Comparison:
-    """Return A − B of a run's one mean and a published number, of the same questions or n others. Refuse several means.
+    """Return A − B of a run's one mean and a published number, of its questions or n others. Refuse several, no range.
 
     Args:
         run: A.

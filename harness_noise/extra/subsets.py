@@ -76,7 +76,7 @@ def full_benchmark(
     against: FloatArray | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:
-    """Estimate a benchmark's mean or difference by a random subset and references. Refuse other and too small subsets.
+    """Estimate a benchmark's mean or A − B by a random subset and references. Refuse too small, non-random, and all.
 
     Args:
         y: (m,) question means.

@@ -191,7 +191,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _mode_of_inputs(inputs: Iterable[Path]) -> int:
-    """Return the permission bits for a new file: no wider than those of all files that it is made from."""
+    """Return permission bits for a new file: its owner's to read and write, else no wider than any input file's."""
     mode = 0o666
     for place in inputs:
         for path in place.rglob("*") if place.is_dir() else [place]:
@@ -227,7 +227,7 @@ def sweep(folder: Path) -> None:
 
 
 def _lock(handle: int, *, wait: bool = False) -> bool | None:
-    """Lock an open file. Return True if locked, False if another process has the lock, None if unsupported."""
+    """Lock an open file, at once or by `wait`. Return True if locked, False if another has it, None if unsupported."""
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

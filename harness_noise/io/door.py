@@ -86,7 +86,7 @@ def also(folder: Path) -> Iterator[None]:
 
 
 def links_note(place: Place) -> str:
-    """Return the sentence that links were skipped because they lead out of the named folder."""
+    """Return the sentence that links were skipped because they lead out of the named folder. Some must have been."""
     return (
         f"left out, because they are links that lead out of {place.roots[0]}: {some_of(list(place.left_out), 3)}; "
         "`follow_links` reads them"
@@ -125,10 +125,9 @@ def is_there_itself(link: Path) -> bool:
 
 
 def may_be_written(path: Path) -> bool:
-    """Return True if the file at this path may be replaced. A link's target only inside the named folder.
+    """Return True if a file may be replaced: no link, or no folder was named, or it leads into that, not to a blob.
 
-    A link's target may be, but only inside the place that was named, and never in a store whose files are named by
-    their content.
+    Blobs are files of a store that names them by their content.
     """
     place, real = _place.get(), os.path.realpath(path)
     if not path.is_symlink() or place is None:
@@ -150,7 +149,7 @@ def _hub(folder: str) -> str | None:
 
 
 def open_local(path: Path, size: int) -> BufferedReader:
-    """Open a local file for reading bytes. Refuse pipes, folders, and links out of the named folder.
+    """Open a local file for reading bytes. Raise OSError for pipes, folders, and links out of the named folder.
 
     Raises:
         OSError: it cannot be opened; is a pipe, a device or a folder; or a link that leads out of the place.
@@ -202,7 +201,7 @@ def _spooled(text: str) -> Path:
 
 
 def own_file(name: str) -> Path:
-    """Return the path of a new temporary file, which is deleted when the process ends."""
+    """Return the path `name`, not yet written, in a new temporary folder, which is deleted when the process ends."""
     import atexit
     import shutil
 

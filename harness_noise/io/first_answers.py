@@ -38,7 +38,7 @@ def with_stops(run: Run) -> Run:
 
 
 def first_answers(run: Run) -> Run:
-    """Return the run with one answer per question, the first, for tasks whose repeats stop early, and a note."""
+    """Return the run cut to first answers on tasks whose repeats stop early, and with a note that says so, if any."""
     run = with_stops(run)
     several = [part for part in (*run.scores, *run.parts) if part.stops_on and part.values.shape[1] > 1]
     if not several:
@@ -67,7 +67,7 @@ def _first_answers_note(model: str, task: str, stops: How, parts: list[Scores]) 
 
 
 def first_of(part: Scores) -> Scores:
-    """Return the scores of first answers only, if repeats stop at the first success or failure. Else unchanged."""
+    """Return the scores of first answers only, with a code, if `stops_on` says that repeats stop. Else unchanged."""
     if not part.stops_on or part.values.shape[1] < 2:
         return part
     first = part.answers_at(columns=np.s_[:1])

@@ -345,7 +345,7 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
 
 
 def bias(row: Estimate | Difference, *, unit: bool = False) -> str:
-    """Return a judge's bias (its mean minus people's) ± standard error as text, "" without a correction."""
+    """Return a judge's bias (the corrected mean less its own) ± standard error as text, "" without a correction."""
     numbers = [] if row.judge is None else [x for x in (row.judge.bias, row.judge.bias_se) if x is not None]
     return " ± ".join(shown(row, x, unit=unit and i == len(numbers) - 1) for i, x in enumerate(numbers))
 

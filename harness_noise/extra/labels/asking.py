@@ -51,7 +51,7 @@ def _read_label_file(source: Any) -> LabelFile:
 
 
 def correction(given: Mapping[str, Any], settings: Settings, own: Mapping[str, Any] | None) -> AskedCorrection:
-    """Return the label correction that keywords ask for. Refuse contradictions and what it cannot do.
+    """Return the label correction that keywords ask for. Refuse none or two sources of labels, and what it cannot do.
 
     Args:
         given: the keywords about labels that were given.

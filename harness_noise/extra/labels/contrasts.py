@@ -90,7 +90,7 @@ class CorrectedColumns(Correction):
 
 
 def correction(of: CorrectedColumns, m: Moments, plan: Design) -> JudgeCorrection | None:
-    """Return a row's figures on the judge: number of labels, its mean, bias, variance ratio, R². None: no mean."""
+    """Return figures on the judge: labels, mean, and bias, gain, R² (None if unknown). Or None if there is no mean."""
     if np.isnan(m.mean[0]):
         return None
     bias, variance = bias_of(of, plan)
@@ -123,7 +123,7 @@ def contrast_of(columns: Sequence[CorrectedColumns], coefficients: Sequence[floa
 
 
 def with_correction(m: Moments, of: CorrectedColumns, plan: Design) -> Moments:
-    """Return a corrected mean's moments with variance and df that count judge and labels.
+    """Return a corrected mean's moments, their variance and df from judge and labels. Without variance only df change.
 
     `extra` is the variance that few errors do not show.
 
@@ -156,10 +156,7 @@ def correction_df(labelled: BoolArray, plan: Design, *, slopes: bool = True) -> 
 
 
 def bias_of(of: CorrectedColumns, plan: Design) -> tuple[float, float]:
-    """Return (corrected mean − judge's mean, its variance). NaN if it cannot be estimated.
-
-    NaN where they are not identified.
-    """
+    """Return (corrected mean − judge's mean, its variance). NaN if it cannot be estimated."""
     corrected = replace(
         of,
         residual=of.corrected_residual,
@@ -176,9 +173,9 @@ def alone_variance(of: CorrectedColumns, plan: Design) -> float:
 
 
 def r_squared(of: CorrectedColumns) -> float:
-    """Return the share R² of the labels' variance that the judge predicts. NaN if nothing varies or it is unused.
+    """Return R², the share of the labels' variance that the judge predicts (may be < 0). NaN if none varies or unused.
 
-    NaN where nothing varies, and where the judge was not used, so that every error is the label itself.
+    Of a judge that was not used every error is the label itself.
     """
     error, label = of.error[~np.isnan(of.error)], of.label[~np.isnan(of.label)]
     if not len(label) or label.var() <= ROUNDING or np.array_equal(error, label):

@@ -46,7 +46,7 @@ class LabelOptions:
 
 
 def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions, settings: Settings) -> list[Run]:
-    """Return the runs corrected by a file of labels. Note unlabelled scores. Refuse labels of unclear answers.
+    """Return the runs corrected by a file of labels. Note the unlabelled. Refuse unclear, unknown, non-random answers.
 
     Raises:
         InputError: labels that no answer has, of some runs only, twice with different values, on another scale, or not
@@ -141,7 +141,7 @@ def _people_scores(part: Scores, people: Sequence[Scores]) -> Scores | None:
 
 
 def _edited(run: Run, options: LabelOptions, settings: Settings) -> Run:
-    """Return the run with scores edited in the log as labels of the originals. Refuse no edit, and only changes.
+    """Return the run, its log's score edits as labels of originals. Refuse none and (unless at random) only changes.
 
     Raises:
         InputError: none is edited, or none of them was right as it was.
@@ -186,7 +186,7 @@ class _Labelled:
 
 
 def _matched(part: Scores, labels: Mapping[Label, int | None], tasks: dict[Label, str], file: str) -> _Labelled:
-    """Match labels to the answers of one task, averaged over people. Add to `tasks`. Refuse a question of two tasks.
+    """Return one task's mean labels over people. Add labels used to `tasks`. Refuse one without task that fits two.
 
     Args:
         part: the scores of the answers.
@@ -237,7 +237,7 @@ def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
 
 
 def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
-    """Return each question's mean label and the judge's mean on the same answers, from (n, K) labels.
+    """Return `_Labelled`, each question's mean label and the judge's mean on the same answers, from (n, K or K + 1).
 
     Labels of any other number of answers are of the questions.
     """
@@ -324,7 +324,7 @@ def _scores_of(
     *,
     all_filled: bool = True,
 ) -> list[Scores]:
-    """Return corrected scores of one task, or several that share a subset. Refuse labels not at random.
+    """Return corrected scores for each task of one subset. Refuse another scale, and labels not random nor vouched for.
 
     If a person left out rows of the drawn part, those with a label must still look like a random subset.
     """
@@ -517,7 +517,7 @@ def _unmatched(lost: Sequence[Label], labels: LabelFile, runs: Sequence[Run]) ->
 
 
 def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, settings: Settings) -> Scores:
-    """Return scores corrected by an (n,) or (n, K) array of labels, NaN: none. Refuse other shapes, too few labels.
+    """Return scores corrected by (n,) or (n, K) labels, NaN: none. Refuse other shapes, too few, not random, off scale.
 
     Raises:
         InputError: labels that do not fit or cannot be used.

@@ -89,7 +89,7 @@ def label_sample(
 
 
 def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Joint], drawn: Sequence[IntArray]) -> list[Note]:
-    """Return [note] if the drawn labels are too few for the judge's scores to be of use.
+    """Return [note] if so few clusters of a task (or group) are drawn that its labels count alone, without the judge.
 
     Tasks that have too few labels for a row of their own are one part, together with the others of their group.
     """
@@ -186,7 +186,7 @@ def _number_or_name(name: str) -> int | str:
 
 
 def _tasks(runs: Sequence[Run], notes: list[Note]) -> list[_Joint]:
-    """Return the tasks that all runs have, cut to questions that all have answered. Add to `notes` what is left out."""
+    """Return tasks of all runs (first metric), cut to questions that all answered. Note other tasks, not questions."""
     each = [{part.task: part for part in reversed(run.scores)} for run in runs]
     shared = [task for task in dict.fromkeys(part.task for part in runs[0].scores) if all(task in x for x in each)]
     left = {task for x in each for task in x} - set(shared)

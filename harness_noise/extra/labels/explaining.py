@@ -33,7 +33,7 @@ GAINS_NOTHING = 1.05
 
 
 def estimand(rows: Sequence[Estimate | Difference]) -> list[str]:
-    """Return sentences on what corrected rows estimate (the human score), and on judges that do not help."""
+    """Return a sentence that rows estimate the human score (always), and sentences on judges that do not help."""
     judged = [(what_of(row), row.n_questions, row.judge) for row in rows if row.judge is not None]
     by_sentence: dict[str, dict[str, None]] = {_UNUSED: {}, _ALL_LABELLED: {}, _ADDS_NOTHING: {}, _ADDS_NOISE: {}}
     for what, n, judge in judged:

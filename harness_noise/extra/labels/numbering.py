@@ -40,7 +40,7 @@ def names_of_repeats(part: Scores) -> list[str]:
 
 
 def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) -> list[Mapping[Label, int | None]]:
-    """Return for each task {non-empty label: index of its answer, None: whole question}. Refuse too high numbers.
+    """Return for each part, in a list, {non-empty label: answer, None: whole question}. Refuse unclear, too high ones.
 
     An `answer_id` says which answer it is. Without one, repeats have the names that the run gives them, or they count
     the answers from 0 or from 1, the same way in the whole file.
@@ -80,7 +80,7 @@ def answers_labelled(file: LabelFile, parts: Sequence[tuple[Scores, str, str]]) 
 
 
 def _labels_of(file: LabelFile, part: Scores, name: str, run: str) -> LabelledTask:
-    """Return the labels, also empty ones, on one task of one run, with the answers that their `answer_id` names.
+    """Return a `LabelledTask`: labels, also empty, of one run's task, and the answers of those with its `answer_id`.
 
     An answer hash that is not of this run belongs to another run.
     """

@@ -12,7 +12,7 @@ from .results import LabelSample
 
 
 def write_label_sample(sample: LabelSample, path: Path) -> None:
-    """Write the drawn answers as a CSV file that people fill in with labels in a spreadsheet."""
+    """Write drawn answers as a CSV file that people fill in with labels in a spreadsheet. Replace one that is there."""
     out = io.StringIO()
     writer = csv_.writer(out, lineterminator="\n")
     writer.writerow(sample.columns)

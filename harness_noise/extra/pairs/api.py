@@ -115,7 +115,7 @@ class _Pair:
 
 
 def _group_by_pair(judged: Sequence[Judged]) -> list[_Pair]:
-    """Group a judge's verdicts by pair of models, as points per question and order. A comes first in the table."""
+    """Return a `_Pair` of each two models: mean points of A per question and order. A comes first in the table."""
     place = {name: i for i, name in enumerate(dict.fromkeys(x for one in judged for x in (one.first, one.second)))}
     found: dict[tuple[str, str], dict[str, tuple[list[float], list[float]]]] = {}
     clusters = {one.question: one.cluster for one in judged if one.cluster is not None}
@@ -188,7 +188,7 @@ def _half(value: float | None) -> float | None:
 
 
 def _verdicts(rows: Sequence[PairVerdicts]) -> list[PairVerdicts]:
-    """Return the rows of pairs with p adjusted by Holm, and the verdict from it."""
+    """Return pairs with p adjusted by Holm and, if that is small, "A better" or "B better", else their own verdict."""
     adjusted = holm(np.array([np.nan if row.p_value is None else row.p_value for row in rows]))
     out = []
     for row, p in zip(rows, adjusted.tolist(), strict=True):

@@ -93,7 +93,7 @@ def _two(where: str, rows: Sequence[Row], named: Mapping[str, str]) -> dict[str,
 
 
 def _points(where: str, verdict: str | None, first: str, second: str) -> float:
-    """Convert a verdict word to the first model's points: 1, ½ (tie), 0, NaN if None. Refuse other words."""
+    """Return the first model's points of a verdict or winner's name: 1, ½ (tie), 0, NaN if None. Refuse other words."""
     if verdict is None:
         return math.nan
     word = verdict.lower().replace(" ", "") if ">" in verdict or "<" in verdict or "=" in verdict else verdict.lower()

@@ -170,7 +170,7 @@ def _repeats(row: Estimate | Difference) -> tuple[int, int]:
 
 
 def _intervals(rows: Rows) -> Iterator[Sentence]:
-    """Yield a sentence with citation keys on the methods of the rows' confidence intervals."""
+    """Yield one sentence, with its citation keys, that lists the methods of the rows' intervals, if there are any."""
     names = list(dict.fromkeys(row.interval for row in rows if row.ci_low is not None))
     if names:
         titles = ", ".join(INTERVALS.title(name) for name in names)
@@ -179,7 +179,7 @@ def _intervals(rows: Rows) -> Iterator[Sentence]:
 
 
 def _tests(result: Document, rows: Sequence[Difference]) -> Iterator[Sentence]:
-    """Yield (sentence, citation keys) on the tests of differences and the adjustment of p-values."""
+    """Yield (sentence, citation keys) on tests of differences, the adjustment of several p-values, and the margin."""
     tested = [row for row in rows if row.p_value is not None]
     for name in dict.fromkeys(row.test for row in tested):
         yield (

@@ -178,7 +178,7 @@ EXAMPLES = (
 
 
 def _form(sources: Sequence[Any], profile: object, omega2: float | None, accuracy: float | None) -> str:
-    """Return the kind of plan by its noise's source: runs, profile, numbers or accuracy. Refuse none and several.
+    """Return a plan's form by its noise (`plan_row`, …). Refuse no source, or several but profile with accuracy.
 
     Raises:
         InputError: from nothing, or from several places.

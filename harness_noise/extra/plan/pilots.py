@@ -27,7 +27,7 @@ TWO_LIKE_THIS = "two runs like this one, as if unrelated"
 
 
 def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
-    """Return a plan's noise from given ω² and σ² (one, or A's and B's). Refuse infinite ones, and a negative σ².
+    """Return a plan's noise from ω² and σ² (one, A's and B's, None: unknown). Refuse infinite ones, and a negative σ².
 
     Raises:
         InputError: numbers that are no variances.
@@ -117,7 +117,7 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
 def _measured(
     runs: Sequence[Run], settings: Settings
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
-    """Return the row to plan with (mean or A − B), each run's estimate, the range or None. Refuse over two runs.
+    """Return the row to plan by (mean, A − B), each run's own, the range or None. Refuse > 2 runs, crossed clusters.
 
     The row is of one run, or of A − B of two.
     """

@@ -71,7 +71,7 @@ class Asked:
     k_max: int
 
     def check(self) -> None:
-        """Refuse numbers outside their range, and combinations that contradict each other."""
+        """Refuse numbers out of range and combinations that contradict. Of effect, n and power see `check_noise`."""
         for name in (*ABOVE_0, *BETWEEN_0_AND_1):
             value, share = getattr(self, name), name in BETWEEN_0_AND_1
             if value is not None and not 0 < value < (1 if share else math.inf):
@@ -171,7 +171,7 @@ class Asked:
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Return questions, effect, power (two given, one found), mde, cost for K answers. Refuse what has no plan."""
+        """Return n, effect, power (one of them found), mde at the power asked, cost for K answers. Refuse no plan."""
         variance, units = v.at(K), noise.units
         effect, n, power = self.effect, self.n, self.mde_power
         if n is None:
@@ -254,7 +254,7 @@ def plan_of(
 
 
 def _noise_from_numbers(goal: Asked) -> Noise:
-    """Return the noise that is given in numbers, or that follows from an accuracy, times the design effect."""
+    """Return the noise given as ω² and σ², or that of A − B at an accuracy p, p(1 − p), times the design effect."""
     if goal.accuracy is not None:
         noise = Noise(rule_of_thumb(goal.accuracy), split=False, scale=(0.0, 1.0), zero_one=True)
     else:
@@ -448,7 +448,7 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
 
 
 def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:
-    """Return the goal with answers per question so that `answers` are not exceeded. Refuse too few, and a set `n`."""
+    """Return the goal with n and K so that `answers` are not exceeded. Refuse too few, and a set `n` or `repeats`."""
     if goal.n is not None or goal.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
     if answers < n:
@@ -496,7 +496,7 @@ def _judge_variance(pilot: Pilot, settings: Settings) -> float:
 
 
 def _with_judge(result: Plan, pilot: Pilot, noise: Noise, goal: Asked, settings: Settings) -> Plan:
-    """Return the plan with another judge call's gain beside another answer's or question's. Refuse unsplit noise."""
+    """Return the plan with gains of more judge calls, answers or questions, and a note. Refuse unknown answer noise."""
     assert goal.costs is not None
     if not noise.split:
         raise InputError(

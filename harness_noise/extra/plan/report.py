@@ -59,7 +59,7 @@ def _labels(plan: Plan, labels: LabelPlan) -> Section:
 
 
 def _answers(plan: Plan, digits: int) -> Section:
-    """Return the table of questions, answers and costs for several numbers K of answers per question."""
+    """Return the table of questions and answers by K. Effect and power are shown if they differ, cost if known."""
     asked = [
         Column("questions", hint="of each model, that the effect takes with this many answers each"),
         Column("answers", hint="of each model: questions × K"),
@@ -180,7 +180,7 @@ def _by_task(plan: Plan) -> Section:
 
 
 def _looks_table(whole: Plan, plan: PlanLooks, digits: int) -> Section:
-    """Return the table on a run that stops when decided: looks, most and average questions, power."""
+    """Return the table on a run that stops when decided: a line each for looks, questions, power and any replay."""
     looks = "after every block" if plan.looks == "anytime" else str(plan.looks)
     rows = [
         ("looks", looks),

@@ -134,7 +134,7 @@ def _reference_row(
     *,
     refuse: bool,
 ) -> tuple[FullRow | None, list[Note]]:
-    """Return (row or None, notes) on a whole-benchmark mean or A − B. Refuse subsets not random if `refuse`."""
+    """Return (row or None, notes) on a whole mean or A − B. If not random, refuse (`refuse`) or return an empty row."""
     all_blocks = [stratum_of(part if b is None else chances_within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]
@@ -255,7 +255,7 @@ def shared_names(blocks: Sequence[Stratum]) -> list[str]:
 def stacked_regression(
     blocks: Sequence[Stratum], shares: list[float] | None, *, drawn: bool
 ) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
-    """Stack tasks for a regression. Return (m,) subset means, the subset, (N, R) reference means, (N,) base or None."""
+    """Stack tasks. Return (m,) subset means, their `Part`, (N, R) reference means with NaN, (N,) base or None."""
     names = shared_names(blocks)
     start = np.cumsum([0, *(len(block.X) for block in blocks)])
     rows = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
@@ -315,7 +315,7 @@ class Stratum:
 def stratum_of(
     part: Scores, references: Sequence[Run], against: Scores | None, clustered_as: Scores | None = None
 ) -> Stratum | None:
-    """Match a task's answered subset with reference runs on all. None if none has it. Refuse questions they lack.
+    """Match a task's scored subset with references and `against`. None if none of these has it. Refuse other questions.
 
     Args:
         part: the scores of the run that has answered a part.
@@ -367,7 +367,7 @@ def stratum_of(
 
 
 def chances_within(part: Scores, other: Scores) -> Scores:
-    """Return the scores with drawing chances relative to `other`'s questions. Unchanged if these do not cover them."""
+    """Return scores with drawing chances relative to `other`'s, None if all equal. Unchanged if these cover not all."""
     mine, theirs = part.chances or {}, other.chances or {}
     inside = {key: chance / theirs[key] for key, chance in mine.items() if key in theirs}
     if not inside or len(inside) < len(mine) or max(inside.values()) > 1 + 1e-9:
@@ -377,7 +377,7 @@ def chances_within(part: Scores, other: Scores) -> Scores:
 
 
 def _chances(part: Scores, rows: IntArray, n: int) -> FloatArray:
-    """Return (m,) the probability with which each scored question in `rows` was drawn. Refuse unknown ones."""
+    """Return (m,) drawing probabilities of scored `rows`: m/n if the run has none or all, else its own. Refuse gaps."""
     if part.chances is None or len(rows) == n:
         return np.full(len(rows), len(rows) / n)
     drawn = [part.chances.get(part.questions.keys[i]) for i in rows]

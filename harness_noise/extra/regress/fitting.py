@@ -60,7 +60,7 @@ def as_categories(on: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def regress_runs(
     run: Run, other: Run | None, on: Sequence[str], settings: Settings, categories: Sequence[str] = ()
 ) -> Regression:
-    """Regress question means of `run`, or differences to `other`, on questions' fields. Refuse `auto` and none.
+    """Regress question means of `run`, or differences to `other`, on questions' fields. Refuse `auto`, none, unknown.
 
     Args:
         run: A, read with the fields (`ReadOptions.fields`).
@@ -255,7 +255,7 @@ def _pooled(stats: QuestionStats) -> float:
 def _coefficients(
     columns: Sequence[_Column], final: LinearFit, about: Mapping[str, Any], level: float, *, flat: bool, rare: set[int]
 ) -> list[Coefficient]:
-    """Return the rows of one regression's coefficients, p not yet adjusted."""
+    """Return the rows of one regression's coefficients, the intercept first, p not yet adjusted."""
     estimate, se = final.coefficients, np.sqrt(np.maximum(final.variances, 0.0))
     varies = (se > 1e-12 * np.maximum(1.0, np.abs(estimate))) & (not flat)
     used = np.where(varies, se, np.nan)

@@ -73,7 +73,7 @@ def _fit_section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
 
 
 def _coefficient_sentence(fit: Fit, row: Coefficient) -> str:
-    """Return "Per extra unit of length, new's lead over old on table grows by 0.00046 ± …" for a coefficient."""
+    """Return "Per extra unit of length, new's lead over old on table grows by 0.00046 ± SE …" for a coefficient."""
     up = (row.coefficient or 0.0) > 0
     size = f"{fmt.shown(row, abs(row.coefficient or 0.0))} ± {fmt.amount(row, row.se)}"
     whose = f"{row.model_a}'s score" if row.model_b is None else f"{row.model_a}'s lead over {row.model_b}"

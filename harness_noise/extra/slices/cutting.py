@@ -243,7 +243,7 @@ def _check(settings: Settings) -> None:
 
 
 def divided(table: WithFields, by: Sequence[str], notes: list[Note]) -> Iterator[_Cut]:
-    """Yield one division into slices for each field in `by`. Add to `notes` why a field makes none.
+    """Yield one division into slices for each field in `by`. Add to `notes` why a named one (not by `auto`) makes none.
 
     `auto` leaves out those that are there already.
     """

@@ -25,7 +25,7 @@ SLICES = 60
 
 
 def sections(table: Any, marks: Marks) -> list[Section]:
-    """Return the table of a result's slices (at most 60, of the smallest p), and of tests that they differ, if any."""
+    """Return the table of a result's slices, always (at most 60, of the smallest p), and that of its tests, if any."""
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     title, left = "By slice", len(rows) - SLICES
     if left > 0:
@@ -37,7 +37,7 @@ def sections(table: Any, marks: Marks) -> list[Section]:
 
 
 def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
-    """Return the columns that name a slice: field, and model and task if there are several."""
+    """Return three columns that name a slice: model and task (empty unless there are several), and field."""
     several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
     return [
         TextColumn("Model", lambda row: fmt.models_of(row) if several else "", optional=True),

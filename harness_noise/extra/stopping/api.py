@@ -91,7 +91,7 @@ def compare_in_sequence(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> Sequential:
-    """Replay a comparison that stops when it is decided, on two runs whose answers are all there.
+    """Replay in one random order a comparison that stops when it is decided, on two runs whose answers are all there.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def estimate_from_part(
     settings: Settings | None = None,
     **choices: Unpack[Computing],
 ) -> FullBenchmark:
-    """Return the mean over all N questions of a benchmark, of which m were answered at random, or a difference of two.
+    """Return the mean (or A − B) over all N questions of a benchmark from m answered at random. Refuse any other m.
 
     Parameters
     ----------

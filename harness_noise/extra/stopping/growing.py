@@ -142,7 +142,7 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
 def look(
     run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
 ) -> tuple[Sequential, ...]:
-    """Take the next look at growing A against B: may it stop? Save the look in `memory`. Refuse if none is shared.
+    """Take the next look at growing A against B, saved in `memory`: may A stop? Refuse no shared mean, other memory.
 
     A look at as many answers as the last one is that look again. What was decided once stays so; that it cannot be
     decided is no decision, and a run that goes on may still decide it.

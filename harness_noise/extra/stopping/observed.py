@@ -148,7 +148,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, group: Group | Non
 
 
 def _with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
-    """Return the interim look with A's number of answers, and the share of its variance due to answer noise.
+    """Return the interim look with A's number of answers, and answer noise's share of its variance (1 if not known).
 
     That share is known from questions with two answers of A; while there are too few, B's stand for them.
 

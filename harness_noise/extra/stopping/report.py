@@ -45,7 +45,7 @@ REPORT_THESE = " Report these: they allow for the looks, and the plain differenc
 
 
 def stopped(row: Sequential) -> str:
-    """Return a sentence for a paper on a run that stopped early: when, by which rule, and its result."""
+    """Return a sentence for a paper on looks at a run, stopped early or not: when, by which rule, and its result."""
     looks = f"look {_look(row)}"
     order = f"in random order{seed_words(row.order_seed)}"
     if row.complete:

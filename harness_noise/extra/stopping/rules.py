@@ -324,7 +324,7 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Return the number of looks (checks) that so many questions or clusters allow. Refuse fewer than two."""
+        """Return the number of looks that so many questions or clusters allow. Refuse one, unless the rule has one."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
         if self._most() > 1 and count < 2:
             raise InputError(
@@ -345,7 +345,7 @@ class StoppingRule:
         )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
-        """Take the next look from what was observed, and return it with its decision. Refuse one after the last.
+        """Return the next look at what was observed. Its `decision` is None to go on. Refuse one after the last.
 
         Args:
             order: of this run.
@@ -386,7 +386,7 @@ def _information_by(first: BoolArray, which: IntArray, n: int) -> FloatArray:
 
 
 def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
-    """Return the index of the last answer before each interim look, at about equal steps of information.
+    """Return a list: the index of the last answer before each look, also the final one, at about equal information.
 
     A giant cluster may fill several.
     """
@@ -499,7 +499,7 @@ class Look:
 
     @cached_property
     def chance(self) -> float | None:
-        """Probability that the complete run will decide, given this interim look. None if it is not judged."""
+        """Predictive probability that the complete run will decide, given this look. None without futility or z."""
         o, rule, t = self.observed, self.rule, self.fraction
         if not rule.futility or self.z is None or t is None or not o.se:
             return None
@@ -523,7 +523,7 @@ class Look:
         return self.z is not None and abs(self.z) < inner[-1]
 
     def report(self) -> tuple[float | None, float | None, float | None]:
-        """Return (estimate, lower, upper limit) if the run ends now, corrected for looks unless rule se. Or None."""
+        """Return (estimate, lower, upper) if the run ends now, corrected unless rule se. None for unknown ones."""
         o, rule = self.observed, self.rule
         if o.estimate is None or not o.se or o.df is None:
             return o.estimate, None, None

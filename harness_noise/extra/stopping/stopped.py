@@ -62,7 +62,7 @@ def _hash(value: object) -> str:
 
 
 def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: bool = False) -> bool:
-    """Return True if the run was stopped for this very difference, judged by the interim look's recorded hashes.
+    """Return True if the run was stopped for this very difference, by its value and, if recorded, the look's hashes.
 
     Args:
         look: the last one. One without a hash of B tells by the difference alone.
@@ -90,7 +90,7 @@ def _as_seen(part: Scores) -> Scores:
 
 
 def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDecision:
-    """Return the row corrected for interim looks, if the run was stopped for this difference. Else the row unchanged.
+    """Return the row corrected for looks, if the run was stopped for this difference, level and settings. Else the row.
 
     Estimate, interval, p and verdict are then those of the stage-wise analysis, and the fixed-n figures stand in
     `unadjusted`. Any other row stays as it is, with `stopped_early` where a run stopped.

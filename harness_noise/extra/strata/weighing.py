@@ -64,7 +64,7 @@ def with_strata(run: Run, field: str, weights: Mapping[str, float]) -> Run:
 
 
 def _strata_of(part: Scores, field: str, weights: Mapping[str, float], notes: list[Note]) -> _Strata | None:
-    """Cut a task's scores by a field's values of weight above 0. Add to `notes`. None if no question has one."""
+    """Return a task's `_Strata`: scores and weights (sum 1) of values of weight > 0, or None. Add to `notes`."""
     fields, about = part.questions.fields, f"{part.task} {part.metric}"
     values = None if fields is None else fields.values.get(field)
     if values is None or all(value is None for value in values):

@@ -421,7 +421,7 @@ class _Checked:
                 )
 
     def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
-        """Yield complaints unless `cluster`, `columns`, `factors` obey existing fields, and refuse or ignore others."""
+        """Yield complaints unless `cluster`, `columns`, `factors` obey fields. Only the last may ignore absent ones."""
         plain: list[Checked] = [
             ({"cluster": "none"}, lambda part: part.clusters is None),
             ({"cluster": "task"}, lambda part: len(set(part.clusters or ())) == 1),

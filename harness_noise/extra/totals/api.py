@@ -39,7 +39,7 @@ def totals(
     columns: Mapping[str, str] | None = None,
     **choices: Any,
 ) -> Totals:
-    """Return how far the runs of a configuration differ, and where one further run lies.
+    """Return how far the runs of a configuration differ, and where one further run lies (unknown for a single total).
 
     Parameters
     ----------
@@ -413,7 +413,7 @@ def _difference(a: TotalsOf, b: TotalsOf, level: float) -> TotalDifference:
 
 
 def _verdicts(rows: Sequence[TotalDifference]) -> Iterator[TotalDifference]:
-    """Yield the rows with p adjusted by Holm, and the verdict from it."""
+    """Yield rows with p adjusted by Holm and, if that is small, "A better" or "B better", else their own verdict."""
     adjusted = holm(np.array([math.nan if row.p_value is None else row.p_value for row in rows]))
     for row, p in zip(rows, adjusted.tolist(), strict=True):
         shown = p < 1 - row.level
@@ -470,7 +470,7 @@ def _with_power(
 
 
 def _result_of_totals(rows: Sequence[GateRow], settings: Settings, rule: Rule, margin: float) -> Gate:
-    """Return the gate's result, from the p-values of all rows of totals.
+    """Return the gate's result from the p-values of all rows, which it adjusts, judges and sorts, failed ones first.
 
     What must hold for any row is adjusted, what must hold for every row is not.
     """

@@ -275,7 +275,7 @@ def _compare_pairs(
 
 def _score_or_count(side: object) -> Number | None:
     """Return a number as a float (a bare score), a tuple of two whole numbers as a count, None for anything else."""
-    if isinstance(side, Real):
+    if isinstance(side, Real) and not isinstance(side, bool):
         return float(side)
     if not isinstance(side, tuple) or len(side) != 2:
         return None

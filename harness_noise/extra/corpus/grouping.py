@@ -167,8 +167,13 @@ def _recording(item: Any, path: Path, read: set[Path]) -> Any:
     if isinstance(item, Mapping):
         return _Recording(item, path, read)
     if isinstance(item, (tuple, list)):
-        return type(item)([_recording(part, (*path, i), read) for i, part in enumerate(item)])
+        return _like(item, [_recording(part, (*path, i), read) for i, part in enumerate(item)])
     return item
+
+
+def _like(item: Any, parts: list[Any]) -> Any:
+    """Return a list or tuple of these parts, of the type of `item`. A namedtuple takes its parts one by one."""
+    return getattr(item, "_make", type(item))(parts)
 
 
 def _leaves(item: Any, path: Path) -> Iterator[Path]:
@@ -177,7 +182,7 @@ def _leaves(item: Any, path: Path) -> Iterator[Path]:
     if isinstance(item, Mapping):
         for name, part in item.items():
             yield from _leaves(part, (*path, name))
-    elif type(item) in (tuple, list):
+    elif isinstance(item, (tuple, list)):
         for i, part in enumerate(item):
             yield from _leaves(part, (*path, i))
     elif path:
@@ -204,7 +209,7 @@ def _with_value(item: Any, path: Path, value: Any) -> Any:
     first, rest = path[0], path[1:]
     if isinstance(item, Mapping):
         return {**item, first: _with_value(item[first], rest, value)}
-    return type(item)([_with_value(part, rest, value) if i == first else part for i, part in enumerate(item)])
+    return _like(item, [_with_value(part, rest, value) if i == first else part for i, part in enumerate(item)])
 
 
 def _fresh(value: Any, i: int, values: Sequence[Any]) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -219,3 +219,19 @@ def test_delete_one_variance_of_a_mean_is_its_variance() -> None:
     x = np.random.default_rng(9).random(30)
     theta = (x.sum() - x) / 29
     assert delete_one_variance(theta) == pytest.approx(x.var(ddof=1) / 30)
+
+
+class Named(NamedTuple):
+    """A record whose constructor takes its parts one by one."""
+
+    group: str
+    right: float
+
+
+def test_records_with_names_are_grouped_as_plain_ones_are() -> None:
+    items = rows(1)
+    named: list[Any] = [Named(*item) for item in items]
+    for clusters in (False, True):
+        plain, other = (hn.analyze(run("a", part(each, em, clusters=clusters))).estimates[0] for each in (items, named))
+        assert "grouped_metric" in plain.diagnostics
+        assert (other.mean, other.se, other.diagnostics) == (plain.mean, plain.se, plain.diagnostics)

@@ -75,6 +75,8 @@ def test_what_is_not_known_is_refused() -> None:
         hn.compare(run(), 0.474, answers_b=0.5)
     with pytest.raises(hn.InputError, match="published number"):
         hn.compare(run(), run(seed=1), answers_b=8)
+    with pytest.raises(hn.InputError, match="True is no run"):
+        hn.compare(run(), True)
     with pytest.raises(hn.InputError, match="leave one out"):
         hn.gate(run(), run(seed=1), floor=0.4, answers_b=8)
 

@@ -30,13 +30,23 @@ class Variances:
     """Prediction noise of one answer of A, σ²_A."""
     sigma2_b: float | None = None
     """(…) the same of B, None if the contrast is a single run."""
+    most: float = math.inf
+    """The largest variance per question that scores in their known range can have, infinite if there is none."""
 
     def at(self, repeats: float) -> float:
         """Return the variance per question at `repeats` answers: ω² + σ²/K.
 
-        An estimate of the data variance ω² below 0 counts as 0.
+        An estimate of the data variance ω² below 0 counts as 0, and one above what is possible as the most possible.
         """
-        return max(0.0, self.omega2) + self.sigma2 / repeats
+        return min(self.most, max(0.0, self.omega2) + self.sigma2 / repeats)
+
+    def at_most(self, repeats: float) -> bool:
+        """Return True if the range of the scores decides the variance at `repeats` answers, not its estimate."""
+        return math.isfinite(self.most) and max(0.0, self.omega2) + self.sigma2 / repeats >= self.most
+
+    def bounded(self, most: float) -> Variances:
+        """Return the variances with none above `most`, whatever the number of answers."""
+        return replace(self, omega2=min(self.omega2, most), most=most)
 
     @property
     def sigma2(self) -> float:
@@ -50,7 +60,11 @@ class Variances:
 
     def inflated(self, design_effect: float | None) -> Variances:
         """Return the variances with the data variance ω² multiplied by the design effect, if there is one."""
-        return self if design_effect is None else replace(self, omega2=self.omega2 * design_effect)
+        return (
+            self
+            if design_effect is None
+            else replace(self, omega2=self.omega2 * design_effect, most=self.most * max(1.0, design_effect))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,14 +61,38 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
             f"{row.task}, {row.metric}: a plan is about new questions, and `questions_are='fixed'` leaves the noise "
             "between questions out: take the runs with the default"
         )
-    return noise_of(row, each, scale, assurance)
+    noise = noise_of(row, each, scale, assurance)
+    return _bounded(noise) if _is_plain(row, sources, settings) else noise
+
+
+def _is_plain(row: Estimate | Difference, sources: Sequence[Run | Estimate | Difference], settings: Settings) -> bool:
+    """Return True if a row is of one task's questions, equal in weight, paired and unclustered.
+
+    Its variance per question is then that of a single value, which the range bounds.
+    """
+    if row.cluster is not None or row.weights is not None or settings.unpaired:
+        return False
+    runs = [source for source in sources if isinstance(source, Run)]
+    return bool(runs) and all(sum(part.key == row.key for part in run.scores) == 1 for run in runs)
+
+
+def _bounded(noise: Noise) -> Noise:
+    """Return the noise with no variance above what scores in [lo, hi] can have: (hi − lo)²/4, of A − B (hi − lo)².
+
+    A value in an interval has at most the variance of a fair coin on its ends (Popoviciu), and A − B lies in one of
+    twice the length. The mean of several answers lies in the same interval as one.
+    """
+    if noise.scale is None or noise.upper is None:
+        return noise
+    most = (noise.scale[1] - noise.scale[0]) ** 2 / (4 if noise.compared == ONE_RUN else 1)
+    return replace(noise, variances=noise.variances.bounded(most), upper=noise.upper.bounded(most))
 
 
 def doubled(noise: Noise) -> Noise:
     """Return the noise of two unrelated runs like this one: ω² doubled, σ² of each. Refuse the noise of two runs."""
 
     def twice(v: Variances) -> Variances:
-        return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)
+        return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a, 2 * v.most)
 
     if noise.compared != ONE_RUN:
         raise InputError("`two_like_this` makes two runs of one: name one run with `runs`")

@@ -370,8 +370,7 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
     if noise.upper is None:
         return ["How uncertain the pilot's variance is, is not known here: the plan takes it as it is."]
     what, omega2 = "the data variance" if noise.split else "the variance", noise.variances.omega2
-    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper "
-    text += f"{100 * goal.assured:.0f}% limit"
+    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from {_from(noise, goal)}"
     if plug_in is None:
         text += f", because the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
     elif goal.r2 is not None or noise.r2 is not None:  # the sentence on the labels has the estimate's own number
@@ -386,6 +385,15 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
     if noise.split and plug_in is None and goal.costs is not None:
         return [text, "With an ω² that is not above 0, this pilot cannot say how many answers per question are best."]
     return [text]
+
+
+def _from(noise: Noise, goal: Asked) -> str:
+    """Return a phrase for the variance that the plan starts from: its upper limit, or the most that is possible."""
+    limit, K = f"its upper {100 * goal.assured:.0f}% limit", goal.repeats or 1
+    if noise.scale is None or not noise.start.at_most(K):
+        return limit
+    low, high = (f"{end:g}" for end in noise.scale)
+    return f"{noise.start.most:.3g}, the largest that scores from {low} to {high} can have, which is below {limit}"
 
 
 def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
@@ -441,10 +449,20 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
     )
     if n and noise.upper is not None:
         likely = planning.labels_needed(noise.variances.at(goal.repeats or 1), r2, judged, noise.units, enough)
-        need += f", or {likely:,} if the pilot shows its true noise: the plan takes its upper {goal.assured:.0%} limit"
+        if likely != n:
+            need += f", or {likely:,} if the pilot shows its true noise: the plan takes {_from(noise, goal)}"
     text = f"{aim}, {need} (the judge predicts R² = {r2:.2g} of the labels). "
-    text += f"Without a judge, people label {counted(result.n_questions, 'question')}."
+    text += f"Without a judge, people label {counted(result.n_questions, 'question')}"
+    text += f"{_or_likely(result, noise, goal)}."
     return replace(result, labels=labels, notes=(*result.notes, Note("plan_of_labels", text)))
+
+
+def _or_likely(result: Plan, noise: Noise, goal: Asked) -> str:
+    """Return ", or 250" for the questions without a judge if the pilot shows its true noise, "" if that is no other."""
+    likely = None if result.plug_in is None else result.plug_in.n_questions
+    if goal.target_se is not None and noise.upper is not None:
+        likely = _questions_for(goal.target_se, replace(noise, upper=None), goal)
+    return "" if likely in (None, result.n_questions) else f", or {likely:,}"
 
 
 def _within(answers: int, n: int, goal: Asked, noise: Noise) -> Asked:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -105,7 +106,9 @@ def test_the_command_says_it(pilot: tuple[Path, Path, Path], capsys: pytest.Capt
     found = planned(runs=a, labels=labels, target_se=0.03)
     said = " ".join(out.split())
     assert f"people label {found.n_labels} of the 600 judged" in said
-    likely = re.search(r"or (\d+) if the pilot shows its true noise: the plan takes its upper 80% limit", said)
+    likely = re.search(
+        r"or (\d+) if the pilot shows its true noise: the plan takes 0.25, the largest that scores", said
+    )
     assert likely is not None
     # the limit of 50% is the median of χ²/df: a little above the estimate
     assert int(likely[1]) == pytest.approx(
@@ -170,3 +173,47 @@ def test_what_the_number_of_labels_follows_from_is_said_whole(
     said = " ".join(capsys.readouterr().err.split())
     assert "label RUN --plan --labels FILE" in said
     assert "label --plan --judged N --r2 R --omega2 V" in said
+
+
+def pilot_of_coins(n: int, labelled: int, right: float = 0.85) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    judge = (rng.random(n) < 0.5).astype(int)
+    label = np.where(rng.random(n) < right, judge, 1 - judge)
+    at = rng.choice(n, labelled, replace=False)
+    return {
+        "runs": [pd.DataFrame({"question": range(n), "score": judge})],
+        "labels": pd.DataFrame({"question": at, "label": label[at]}),
+        "labels_at_random": True,
+    }
+
+
+def test_no_plan_takes_more_noise_than_scores_in_their_range_can_have() -> None:
+    plan = hn.plan(**pilot_of_coins(1000, 40), target_se=0.03)
+    assert plan.labels is not None
+    assert plan.labels.n_labels_alone == 278  # 0.25/0.03² = 277.8, whatever the pilot's limit is
+    assert plan.labels.variance == 0.25
+    text = " ".join(note.as_text() for note in plan.notes)
+    assert "0.25, the largest that scores from 0 to 1 can have, which is below its upper 80% limit" in text
+    half = pd.DataFrame({"question": range(12), "score": [0, 1] * 6})
+    assert hn.plan(runs=[half], effect=0.1).variance == 0.25
+    assert hn.plan(runs=[half.assign(score=half.score * 5 + 3)], effect=0.1, range=(3, 8)).variance == 6.25
+    assert hn.plan(runs=[half], two_like_this=True, effect=0.1).variance == 0.5
+    other = half.assign(score=1 - half.score)
+    assert hn.plan(runs=[half, other], effect=0.1).variance == 1.0
+    clustered = half.assign(cluster=[i % 2 + 2 * (i // 6) for i in range(12)])
+    assert hn.plan(runs=[clustered], effect=0.1).variance > 0.25, "a design effect comes on top"
+
+
+def test_a_limit_below_what_the_range_allows_stays_and_both_numbers_are_given() -> None:
+    plan = hn.plan(**pilot_of_coins(1000, 200, right=0.99) | {"labels": skewed(200)}, target_se=0.03)
+    assert plan.labels is not None
+    assert plan.labels.variance < 0.25
+    text = plan.notes[-1].as_text()
+    assert "the plan takes its upper 80% limit" in text
+    alone = re.search(r"Without a judge, people label (\d+) questions, or (\d+)", text)
+    assert alone is not None
+    assert int(alone[1]) == plan.labels.n_labels_alone > int(alone[2])
+
+
+def skewed(m: int) -> pd.DataFrame:
+    return pd.DataFrame({"question": range(m), "label": [int(i % 10 == 0) for i in range(m)]})

@@ -116,7 +116,7 @@ def is_inside(path: Path) -> bool:
 
 
 def is_there_itself(link: Path) -> bool:
-    """Return True if a link leads to a file in the named folder, not hidden, so that it would be read twice."""
+    """Return True if `link`, known to be one, leads to an unhidden file in the named folder, which is read itself."""
     place, real = _place.get(), os.path.realpath(link)
     for root in () if place is None else place.roots:
         if _within(real, root):

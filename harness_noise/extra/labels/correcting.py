@@ -237,7 +237,7 @@ def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
 
 
 def _answer_labels(part: Scores, labels: FloatArray) -> _Labelled:
-    """Return `_Labelled`, each question's mean label and the judge's mean on the same answers, from (n, K or K + 1).
+    """Return `_Labelled`: each question's mean label, the judge's mean on the same answers. `labels`: (n, K or K + 1).
 
     Labels of any other number of answers are of the questions.
     """

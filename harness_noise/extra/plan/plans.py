@@ -171,7 +171,7 @@ class Asked:
         return PlanAnswer(K, x.n_questions, x.n_clusters, K * x.n_questions, x.effect, x.power, x.cost)
 
     def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
-        """Return n, effect, power (one of them found), mde at the power asked, cost for K answers. Refuse no plan."""
+        """Return n, effect, power (one is found), mde at `mde_power`, cost for K answers. Refuse what is impossible."""
         variance, units = v.at(K), noise.units
         effect, n, power = self.effect, self.n, self.mde_power
         if n is None:

@@ -63,7 +63,7 @@ def full_differences(
 def _estimates(
     pairs: Sequence[tuple[Run, Run | None]], references: Sequence[Run], settings: Settings, *, refuse: bool
 ) -> tuple[tuple[FullRow, ...], list[Note]]:
-    """Estimate whole-benchmark means (pairs with None) or A − B. Return rows and notes. Refuse if there are none."""
+    """Estimate whole-benchmark means (pairs with None) or A − B. Return rows and notes. Refuse if there are neither."""
     rows: list[FullRow] = []
     notes: list[Note] = []
     for run, base in pairs:

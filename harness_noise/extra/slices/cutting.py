@@ -111,7 +111,7 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
 
 
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
-    """Return A − B of each pair on every slice of the shared questions, by the fields `by`. Refuse unknown fields."""
+    """Return A − B of pairs on slices of shared questions by fields `by`, p adjusted by BH. Refuse unknown fields."""
     measured: list[_Measured] = []
     for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared

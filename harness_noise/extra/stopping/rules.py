@@ -324,7 +324,7 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Return the number of looks that so many questions or clusters allow. Refuse one, unless the rule has one."""
+        """Return the number of looks that so many questions or clusters allow. Refuse < 2, unless the rule has one."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
         if self._most() > 1 and count < 2:
             raise InputError(
@@ -473,7 +473,7 @@ class Look:
 
     @cached_property
     def decision(self) -> str | None:
-        """Verdict that ends the run at this interim look, or None to go on."""
+        """Verdict that ends the run at this interim look. None to go on, or at the end if it is not decided."""
         o, rule = self.observed, self.rule
         if rule.se is not None:
             if o.units >= FEWEST_FOR_SE and o.se and o.se <= rule.se:

@@ -10,7 +10,7 @@ from harness_noise.extras import FOLDER, not_installed
 
 
 def if_any(path: str) -> Any:
-    """Import and return an optional module, None if it is not installed.
+    """Import and return a module of our folder of extras, None if it is not installed.
 
     Args:
         path: from the folder of extras on.
@@ -22,7 +22,7 @@ def if_any(path: str) -> Any:
 
 
 def extra(path: str, what: str) -> Any:
-    """Import and return an optional module. If not installed, refuse the option `what`, saying how to install it.
+    """Import and return a module of our folder of extras. If absent, refuse option `what`, saying how to install it.
 
     Args:
         path: from the folder of extras on.

@@ -145,7 +145,7 @@ class TaskClusters:
             return self._known.setdefault((spec, plain), (None, None))
 
     def of_run(self, named: Spec | None, record: Any = None) -> tuple[Clusters, bool]:
-        """Return a run's clusters (named, copied or by key `cluster`), and True if a scorer's stderr may name others.
+        """Return a run's clusters (named, copied or `cluster`, a note on failure), and True if stderr may name others.
 
         Args:
             named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from
@@ -212,7 +212,7 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
 
 
 def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
-    """Return {metadata field: {cluster: its value}} for fields constant within clusters. None without clusters.
+    """Return {metadata field: {cluster: value}} of fields constant within clusters, or None if there are no clusters.
 
     `metadata` are the (n,) metadata of the samples.
     """

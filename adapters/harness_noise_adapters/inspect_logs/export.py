@@ -83,11 +83,10 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
 
 
 def _other_files(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
-    """Return (source, target) of the other files of `folder` to copy. Refuse if `out` has another of that name.
+    """Return (source, target) of unexported files to copy, not hidden or links. Refuse if `out` has another there.
 
     They are logs that are left out, `eval-set.json`, …, to be copied unchanged.
 
-    Hidden files and links are left where they are.
 
     Raises:
         InputError: `out` has another file of that name.
@@ -156,7 +155,7 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
 
 
 def insert(results: EvalResults, log: LogRun, estimates: Iterable[Estimate]) -> Placed:
-    """Put the estimates into Inspect's results in place of our earlier metrics. Return where each one went."""
+    """Put estimates of reproduced means into Inspect's results, replacing ours. Return {row index: {key: estimate}}."""
     by_key = {(row.task, row.scorer, row.metric): row for row in estimates}
     authors = inject.of_authors(results.scores)
     fresh: Placed = {}
@@ -279,9 +278,9 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
 
 
 def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchanged) -> None:
-    """Copy the log, replace its header in the copy, and put the copy in the target's place atomically.
+    """Copy an .eval log, replace the copy's header, and put it in the target's place atomically. Refuse a changed log.
 
-    So a full disk cannot cost the log."""
+    A full disk cannot cost the log."""
     from inspect_ai.log import write_eval_log
 
     with replacing_path(target, [source]) as temporary:
@@ -320,7 +319,7 @@ def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sourc
 
 
 def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> list[dict[str, Any]]:
-    """Return the JSON of the log's scores with our metrics added, else as in the file. Refuse an old layout.
+    """Return the log's score rows (dicts) with our metrics added, else as in the file. Refuse an old layout.
 
     They may have been written in any schema.
     """
@@ -361,7 +360,7 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
-    """Add our metrics to a finished log file in place. Return log and analysis. Refuse if remote or without samples.
+    """Add our metrics, if any fit, to a log file in place. Return (LogRun, Analysis). Refuse without file or samples.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.

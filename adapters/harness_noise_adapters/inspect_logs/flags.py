@@ -110,7 +110,7 @@ def asks_less(metadata: Mapping[str, Any] | None) -> bool:
 
 
 def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
-    """Return a hint on a metadata name that is nearly one of our options. None if there is none.
+    """Return a hint on a name that nearly is or was our option (flag off: one that asks less). None if there is none.
 
     A task may have metadata of its own that begin like ours, so only what is nearly a name of ours is taken for it,
     and, where the flag is off, only what would ask less.

@@ -153,11 +153,10 @@ _WITH_K = re.compile(r"(?:pass_at|pass_k|at_least)_([0-9]+)")
 
 
 def of_single_answers(reducer: str) -> Reduce | None:
-    """Return the effect of a reducer on one repeat per question, as a function. None if it needs several.
+    """Return a reducer's effect on one repeat, a function (n, 1) → (n,), identity if unknown. None if it needs several.
 
     One repeat is reduced to the score itself, or to 1 if the score reaches 1 and 0 if not.
 
-    None for one of more repeats.
     """
     threshold = _WITH_K.fullmatch(reducer)
     if threshold is None:
@@ -266,11 +265,7 @@ class TaskAnswers:
         return self.log.header.status == "cancelled" or not self.log.header.computed
 
     def reduce(self, es: ScoreRow) -> Reduce | None:
-        """Return the function from (n, K) scores to (n,) values that a row's reducer is. None: a mean, or unknown.
-
-        With several repeats the log holds these values. None is for the mean over repeats, and for a log without such
-        values.
-        """
+        """Return a function to (n,) values for a row's reducer: of one repeat, else as logged. None: mean or absent."""
         if es.reducer in (None, "mean"):
             return None
         if self.grid.repeats == 1:
@@ -328,7 +323,7 @@ class GatheredMeans:
 
 
 def gather(task: TaskAnswers) -> GatheredMeans:
-    """Return scores for every mean over questions that the log reports, and what was skipped and why."""
+    """Return GatheredMeans: scores of every mean over questions in the log, what was skipped and why, and notes."""
     header = task.log.header
     out = GatheredMeans(*task.task_clusters.of_run(task.spec, header.stopping.get(RECORD)))
     others = {i for i, es in enumerate(header.scores) if task.makes_other_scores(es)}
@@ -522,7 +517,7 @@ class _Native:
         return [_Part(values, (*usual, *single), usual[0] if usual else None)]
 
     def _of_dictionaries(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return candidates for scores that are dictionaries: the keys whose mean is a native metric, or all.
+        """Return candidates for dictionaries: keys whose mean is a native metric, and all others if one is unexplained.
 
         A native metric is unexplained if it is not the mean of one key.
         """
@@ -566,10 +561,7 @@ class _Native:
         return list(out.values())
 
     def _other_keys(self, values: Raw, keys: Sequence[str]) -> list[_Part]:
-        """Return a candidate for each of these keys, `like` native metrics that equal its mean and are nearest in name.
-
-        A native value that is the mean of one only is said.
-        """
+        """Return a candidate for each key, `like` native metrics of its mean, each only at the key nearest in name."""
         columns = {key: _values_in_dictionaries(values, key, False) for key in keys}
         means = {key: self.mean_of(column) for key, column in columns.items()}
         like: dict[str, list[str]] = {key: [] for key in keys}
@@ -628,7 +620,7 @@ class _Native:
         return _Compared(ours, metric, finite(value), agrees, beside, names)
 
     def _refuted(self, read: Numbers, compared: _Compared) -> str | None:
-        """Return why our mean cannot be the one that Inspect reports, None if it can."""
+        """Return why our mean cannot be Inspect's (words, no mean, other value of all repeats), None if it can."""
         if read.words and not compared.agrees:
             return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
         if math.isnan(compared.ours):
@@ -638,7 +630,7 @@ class _Native:
         return None
 
     def mean(self, part: _Part, key: str | None, called: str) -> GatheredMean | str:
-        """Return the scores of one candidate, or the reason why it has no mean."""
+        """Return the GatheredMean of one candidate, adding notes, or as text the reason why it has no mean."""
         task = self.task
         if part.values is None:
             return part.refused or _NO_SCORE
@@ -812,7 +804,7 @@ def too_few(codes: Collection[str]) -> str | None:
 
 
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
-    """Return {metric name: value} of the noise of raw scores, and why there is no standard error, or None.
+    """Return ({metric: value} of raw scores' noise, why no standard error or None). Raise for words or bad clusters.
 
     If the total is less than the prediction noise, the negative data variance that makes it so is among them.
 

@@ -136,7 +136,7 @@ def sample_end(data: SampleEnd) -> None:
 
 
 def _cancelled() -> bool:
-    """Return True if results are being computed because the run was cancelled."""
+    """Return True if called while a cancellation is being handled. False without one, or without an event loop."""
     from anyio import get_cancelled_exc_class
 
     try:
@@ -146,7 +146,7 @@ def _cancelled() -> bool:
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
-    """Return the logged answers of a cancelled run that Inspect's own results leave out.
+    """Return {scorer: SampleScore} of each logged answer that a cancelled run's results leave out, [] if unclear.
 
     Empty where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
@@ -184,7 +184,7 @@ def handed_over(live: Live, results: EvalResults, scores: Sequence[Mapping[str, 
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]]) -> list[str]:
-    """Add our metrics to a running task's results. Return sentences of warning.
+    """Add our metrics to a running task's results. Return sentences of warning. Raise if there is nothing to analyze.
 
     They are those that an export of its log would append.
 
@@ -228,7 +228,7 @@ def _place_estimates(live: Live, results: EvalResults, read: LogRun, estimates: 
 
 
 def _reasons_left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Return a sentence for each score row that gets no error bars, with the reason."""
+    """Return sentences on scores without error bars, with the reason, and on a task's own noise() under settings."""
     task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
     out = list(read.gathered.unreadable)
     reproduced = {mean.index for mean in means if mean.reproduced}
@@ -260,7 +260,7 @@ def _remarks(task: str, estimates: Sequence[Estimate]) -> list[str]:
 
 
 async def task_end(data: TaskEnd) -> None:
-    """At a task's end, add our metrics if that has not happened yet, and print warnings.
+    """Add our metrics to a task's log at its end, if not yet there or for measures, and print warnings.
 
     The public route is used if the wrapper was passed by, or for tokens and times, which only the log has of every
     answer.

@@ -193,7 +193,7 @@ def _has_one_member_list(file: BinaryIO, start: int) -> bool:
 
 
 def _unpacked(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """Yield a member's unpacked content to its real end, whatever size is declared. Raise ValueError if damaged."""
+    """Yield a member's content to its real end, whatever size is declared. Raise what `pieces` catches if damaged."""
     file.seek(member.header_offset)
     fields = struct.unpack("<4sHHHHHIIIHH", file.read(30))
     if fields[0] != b"PK\x03\x04" or fields[2] & 1:
@@ -306,7 +306,7 @@ def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
 
 
 def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
-    """Read a list of shards as one log, without native values. Refuse two with the same answer.
+    """Read shards as one log, its native values NaN and not computed. Refuse two with the same answer.
 
     Arguments as for `read`.
 

@@ -130,7 +130,7 @@ def _log_of_caller() -> EvalLog | None:
 
 
 def flag_of(log: EvalLog) -> Flag | None:
-    """Return a finished log's `Flag`, by its metadata, else by an export's record if it has our metrics. Else None.
+    """Return a finished log's `Flag` by metadata, else by an export's record if it has our metrics. Refuse bad values.
 
     Raises:
         InputError: a value that is not understood.
@@ -157,7 +157,7 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 
 def options() -> Any | None:
-    """Return the options of the Inspect task that is calling us, from its stack frame. None if not found."""
+    """Return the `options` object (with `task`) of the Inspect task calling us, by its stack frame, or None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == RUN:

@@ -98,7 +98,7 @@ def _lost_flag(log: LogRun) -> list[Note]:
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
-    """Read all logs of a folder. Unusable ones become notes on the others. Refuse if none is usable.
+    """Read a folder's logs as LogRuns, copies too. Note unusable ones on others (`strict`: refuse). Refuse if all are.
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
@@ -118,7 +118,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
 
 
 def read_log(path: Path, options: ReadOptions) -> LogRun:
-    """Read one log, or a folder's shards (the newest log of each) as one. Refuse what has nothing to analyze.
+    """Read a log, or the newest log of each of a folder's shards, as a LogRun. Raise if unasked or nothing to analyze.
 
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
@@ -208,7 +208,7 @@ NOT_LIVE = Recorded()
 
 
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: Recorded = NOT_LIVE) -> LogRun:
-    """Make a run from a log file's content, or from a running task's. Refuse one without anything to analyze.
+    """Make a LogRun from a log file's content, or from a running task's. Refuse one without anything to analyze.
 
     Args:
         path: of the log.

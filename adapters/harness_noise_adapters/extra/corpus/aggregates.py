@@ -381,7 +381,7 @@ def _kind(items: list[Any], native: float) -> str:
 
 
 def _spans(text: Any) -> Iterator[tuple[str, str]]:
-    """Yield normalised (tag, entity) of a text such as "PER: David $ LOC: New York"."""
+    """Yield normalised (tag, entity) of a text (or list) such as "PER: David $ LOC: New York", leaving out the rest."""
     if isinstance(text, list):
         text = " ".join(entity.strip() for entity in text)
     for part in text.split("$"):
@@ -416,7 +416,7 @@ def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _class_f1(items: list[Any]) -> tuple[FloatArray, FloatArray]:
-    """Return (C,) F1 of each class (0 for 0/0), and its share of the gold answers."""
+    """Return (C,) F1 of each class (0 for 0/0) and its share of gold answers, from pairs. No gold: ([0], [1])."""
     right, predicted, gold = _counts(items)
     if not gold.sum():
         return np.zeros(1), np.ones(1)

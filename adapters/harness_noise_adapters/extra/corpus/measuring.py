@@ -22,7 +22,7 @@ _AS_THE_TASK = "as lm-eval's task of this name does"
 def measured_whole(
     raw: aggregates.Raw, how: Aggregation, value: float | None, out: Gathered, **fields: Any
 ) -> CorpusScores | Skipped:
-    """Return a metric over all questions to be resampled, or `Skipped` with the reason.
+    """Return the CorpusScores of a metric to be resampled, or `Skipped` with the reason. Pairs: with a note in `out`.
 
     Args:
         raw: see `aggregates.Raw`.

@@ -72,7 +72,7 @@ def installed() -> bool:
 def run_models(
     models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5
 ) -> list[Path]:
-    """Run `inspect eval` on the demo for all models. Return their log files in order. Raise an error if one fails.
+    """Run the demo for all models by Inspect in this process. Return their log files in order, or raise an error.
 
     `show` is told the command that does the same from a shell.
     """

@@ -127,7 +127,7 @@ def run_models(models: Sequence[SimulatedModel], out: Path, show: Callable[[list
 
 
 def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], against: Path | None = None) -> Path:
-    """Run lm-eval on the demo with one model, 5 answers a question. Return its folder, or raise an error if it fails.
+    """Run lm-eval on the demo in this process, 5 answers a question. Return its folder, or raise an error if it fails.
 
     Args:
         model: who answers.

@@ -76,7 +76,7 @@ def _kind(path: Path) -> str:
 
 
 def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[Note]]:
-    """Return a folder's (trials, data of the job, notes on unreadable trials). Refuse a folder without any result."""
+    """Return (trials, job's data or None, notes on what is unread or unfinished). Refuse a folder without trials."""
     kind = _kind(folder / RESULT)
     job, trials, notes, unfinished = None, [], list[Note](), 0
     for name in sorted(child.name for child in folder.iterdir()):

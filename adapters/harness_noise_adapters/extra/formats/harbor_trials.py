@@ -69,7 +69,7 @@ def read_trial(path: Path) -> dict[str, Any]:
 
 
 def _costs(data: dict[str, Any], steps: list[Any]) -> dict[str, float]:
-    """Return a trial's token counts, cost and duration in seconds, as far as the file gives them."""
+    """Return a trial's tokens and cost (its own, else the sum of its steps) and seconds, where the file has them."""
     out: dict[str, float] = {}
     contexts = [used] if (used := data.get("agent_result")) else [field(step, "agent_result") for step in steps]
     for context in contexts:

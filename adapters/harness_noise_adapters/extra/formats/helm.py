@@ -79,7 +79,7 @@ adapter = HelmAdapter()
 
 
 def _metrics(stats: list[Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield (metric name, data split, statistics) of an instance, without counts of tokens and empty ones."""
+    """Yield (metric name, data split, its statistic) of an instance, without token counts, empty or malformed ones."""
     for stat in stats:
         try:
             name = stat["name"]

@@ -34,7 +34,7 @@ class LightevalAdapter(ReadOnly):
     about = "lighteval details (details_TASK_DATE.parquet), read only"
 
     def sniff(self, path: Path) -> bool:
-        """Return True if a path is a lighteval details file, or a folder that contains some."""
+        """Return True if a path is a lighteval details file, or a folder with some in it, or below its "details"."""
         if path.is_dir():
             below = (path / "details").rglob("details_*.parquet") if (path / "details").is_dir() else path.iterdir()
             return any(FILE.fullmatch(child.name) and child.is_file() for child in below)
@@ -96,7 +96,7 @@ def _add_task(answers: Answers, file: Path) -> None:
 
 
 def _describe(answers: Answers, path: Path, model: str) -> str:
-    """Add lighteval's own means from its results file to `answers`. Return the model's full name, else `model`."""
+    """Add the means of lighteval's results file (refused if absent) to `answers`. Return the full or given model."""
     data = document(path, DAMAGED)
     results = field(data, "results")
     for key, values in results.items() if isinstance(results, dict) else ():

@@ -108,7 +108,7 @@ def _is_submission(path: Path) -> bool:
 
 
 def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]:
-    """Return ({instance: outcome}, own rate or None) of a report. Refuse mere counts and add notes on gaps."""
+    """Return ({instance: {"outcome": word, …}}, own rate, None if not all are listed). Refuse counts, note gaps."""
     data = document(path, DAMAGED, dict)
     if "no_generation" in data:
         return _read_first_version(path, data)
@@ -134,7 +134,7 @@ def _read_report(path: Path, notes: list[Note]) -> tuple[Outcomes, float | None]
 
 
 def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
-    """Return ({instance: outcome}, own rate) from a report of SWE-bench version 1. Refuse lists that do not fit.
+    """Return ({instance: {"outcome": word}}, own rate) of a SWE-bench version 1 report. Refuse lists that do not fit.
 
     All instances listed, as generated or not, count as tried.
     """
@@ -155,7 +155,7 @@ def _read_first_version(path: Path, data: Any) -> tuple[Outcomes, float | None]:
 
 
 def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | None]:
-    """Return ({instance: outcome}, None) of a folder with a report by instance. Without one it is an "error"."""
+    """Return ({instance: {"outcome": word, …}}, None) of a folder, adding notes. Without report: an "error"."""
     outcomes: Outcomes = {}
     for child in sorted(child for child in folder.iterdir() if child.is_dir() and child.name[:1] not in "._"):
         if not is_inside(child / REPORT):  # a note says so
@@ -173,7 +173,7 @@ def _read_folder(folder: Path, notes: list[Note]) -> tuple[Outcomes, float | Non
 
 
 def _solved(path: Path, key: str, report: Any) -> dict[str, Any]:
-    """Return one instance's outcome and the numbers in its report. Refuse one that does not say `resolved`."""
+    """Return a dict of an instance's "outcome" (a word) and its report's numbers. Refuse one with no `resolved`."""
     said = report if isinstance(report, dict) else {"resolved": report}
     if not isinstance(solved := said.get("resolved"), bool):
         raise InputError(f"{path}: {key[:80]!r} does not say whether it is resolved{DAMAGED}")

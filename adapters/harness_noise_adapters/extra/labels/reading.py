@@ -86,7 +86,7 @@ _FORMULA: Iterable[str] = ("=", "+", "-", "@")
 
 
 def _chance(path: Path | Rows, line: int, record: Record, names: Mapping[str, str]) -> float | None:
-    """Return the probability with which a row was drawn, None if the table does not say. Refuse other numbers."""
+    """Return the probability with which a row was drawn, None without the column or if blank. Refuse other numbers."""
     if "chance" not in names:
         return None
     value = score_of(path, line, "chance", record.get(names["chance"]))

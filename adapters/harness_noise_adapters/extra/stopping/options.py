@@ -93,7 +93,7 @@ def _rule(options: Mapping[str, Any], named: Named, level: float, seed: int) -> 
 
 
 def text_of(value: object, option: str, named: Named) -> str | None:
-    """Return an option's value as trimmed text, None if not given. Raise an error if empty or no text."""
+    """Return an option's text or path as trimmed text, None if not given. Raise an error if empty or anything else."""
     if value is None:
         return None
     if not isinstance(value, str | os.PathLike) or not str(value).strip():

@@ -42,7 +42,7 @@ class EveryEvalEverAdapter:
         return _is_file(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read files into one Run per model and file, faulty ones left out with a note. No samples: no error bars."""
+        """Read files into one Run per model and file. Faulty ones: a note (`strict`: refused). No samples: no bars."""
         options = replace(options, columns=columns_of(path, options.columns))
         if not options.columns.keys() <= set(OURS):
             raise InputError(f"{path}: of this format `columns` names only {', '.join(OURS)}")

@@ -75,7 +75,7 @@ class Results:
         return Run(str(model), str(self.path), harness, path=str(self.path), skipped=skipped)
 
     def described(self, part: Scores, place: int) -> Scores:
-        """Return the scores renamed and completed with the range, direction and value of the result at this index."""
+        """Return scores with name, direction, range (if it fits) and comparable value of the result at this index."""
         result, (task, metric) = self.items[place], self.names[place]
         config, value = result["metric_config"], finite(result["score_details"].get("score"))
         ends = [end for name in ("min_score", "max_score") if (end := finite(config.get(name))) is not None]

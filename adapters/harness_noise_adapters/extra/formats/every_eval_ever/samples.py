@@ -34,7 +34,7 @@ from .results import DAMAGED, RESULT, Results
 
 
 def read_samples(samples: Path, results: Results, options: ReadOptions) -> list[Run]:
-    """Read a samples file into one Run per model, with facts of the results file. Refuse repeats of unclear results."""
+    """Read samples into one Run per model, with facts of results. Note samples of no result, refuse unclear repeats."""
     reader = _reader(samples, options)
     runs, lost = reader.read(), len(reader.lost)
     name, date = str(results.path or samples), str(results.data.get("evaluation_timestamp") or "")
@@ -69,7 +69,7 @@ class _Reader(FileReader):
             super().add(block)
 
     def described(self, part: Scores, results: Results) -> Scores:
-        """Return scores renamed, with the facts of their result. Refuse repeats that may be of several results."""
+        """Return scores with the facts of their only result, if one. Refuse repeats that may be of several results."""
         key = part.task if "metric" not in self.columns_of else part.metric
         places, apart = results.called(key), "task" in self.chosen  # apart: a result is of more answers than these
         if not {"metric", "repeat"} & self.columns_of.keys() and len(places) > 1 and part.values.shape[1] > 1:

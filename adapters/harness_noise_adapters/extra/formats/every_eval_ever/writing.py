@@ -103,7 +103,7 @@ def _written(files: dict[Path, bytes], *inputs: Path) -> list[Path]:
 
 
 def uncertainty(row: Estimate) -> dict[str, Any]:
-    """Return an estimate as the format's fields: standard error, interval and number of questions."""
+    """Return the format's fields of an estimate: standard error (even None), interval if any, number of questions."""
     clustered = "" if row.cluster is None else f", clustered by {row.cluster} ({counted(row.n_clusters, 'cluster')})"
     by = f"harness-noise: {row.estimator} of {counted(row.n_questions, 'question')}{clustered}"
     out: dict[str, Any] = {"standard_error": {"value": row.se, "method": by}, "num_samples": row.n_questions}
@@ -132,7 +132,7 @@ def _key(part: Scores) -> str:
 
 
 def _result(part: Scores, row: Estimate) -> dict[str, Any]:
-    """Return one metric and its error bars as a result dictionary of this format."""
+    """Return a metric as a result of this format: the native value, else our mean, with error bars if there are any."""
     low, high = row.range or (float("-inf"), float("inf"))
     split = {"se_data": row.se_data, "se_prediction": row.se_prediction, "se_total": row.se_total, "df": row.df}
     if part.native_is_first:  # the samples hold all answers, and so does the mean that the error bar belongs to

@@ -58,7 +58,7 @@ def reorder() -> bool:
 
 
 async def _ask_in_turn(stopper: Stopper, answer: tuple[int, int], ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Wait until an answer's turn comes, get the answer, and tell the stopper that it has ended."""
+    """Wait until an answer's turn comes, get it, and tell the stopper of its end, but not if getting it raises."""
     await stopper.turn(*answer)
     result = await ask()
     stopper.ended(*answer)

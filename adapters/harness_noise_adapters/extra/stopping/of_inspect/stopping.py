@@ -51,7 +51,7 @@ logger = logging.getLogger("harness_noise")
 
 
 def stop_early(running: Any | None, asking: Mapping[str, Any]) -> str | None:
-    """Make Inspect ask us whether to skip each sample, if options ask less. Return why not to start, or None.
+    """Make Inspect ask us whether to skip each sample if options ask less, else warn. Return why not to start, or None.
 
     Returns:
         Why the task must not start.
@@ -137,7 +137,7 @@ def stopper_of(
 
 
 def _check(spec: EvalSpec, epochs: int, asking: StoppingSettings) -> None:
-    """Raise an error for a task that cannot stop early, and warn of a sample order that no other run has."""
+    """Refuse unlogged samples, auto below 3 epochs, or a rule without shuffling. Warn of shuffling without seed."""
     less = asking.rule is not None or asking.repeats or asking.sample is not None
     if less and spec.config.log_samples is False:
         raise InputError(
@@ -190,7 +190,7 @@ def _clusters(task_clusters: TaskClusters, named: UserSpec | None, scorers: Scor
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str) -> list[str]:
-    """Return a note if the compared log lacks some of the task's questions. Raise an error if it has none."""
+    """Return [a note] if the compared log lacks some of the task's questions, else []. Refuse if it lacks all."""
     common = len(pair_questions(questions, other.questions).rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
@@ -217,7 +217,7 @@ def _random_subset(
 def _order(
     spec: EvalSpec, rule: StoppingRule, clusters: tuple[str, ...] | None, n: int, epochs: int, seed: int | None
 ) -> Order:
-    """Return the random order, in blocks, in which questions are asked: Inspect's shuffle or, by clusters, ours."""
+    """Patch Inspect (or warn) and return the random order in blocks: Inspect's shuffle or, by clusters, ours."""
     ours = ordering.reorder()
     if not ours and (clusters is not None or (rule.asking == "depth" and epochs > 1)):
         logger.warning(

@@ -177,7 +177,7 @@ class Growing:
             self._score(part)
 
     def _steps(self, unit: Unit) -> dict[str, int]:
-        """Return {task: further answers each question should get} for `auto` tasks that gain and have questions enough.
+        """Return {task: further answers each question gets} for `auto` tasks of enough questions that gain. Say why.
 
         A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
@@ -251,7 +251,7 @@ class Growing:
 
 
 def _records_of_drawn(unit: Unit) -> Iterator[Drawn]:
-    """Yield a record of the questions drawn for each task not asked in full, for all tasks after an early stop."""
+    """Yield a `Drawn` (counts, seed, chances) for each task not asked in full, or for all tasks after an early stop."""
     last = None if unit.look is None else unit.look.sequential
     early = last is not None and (last.n_asked < last.n_total or (last.n_answers or 0) < (last.n_answers_total or 0))
     part, seed = unit.asked(), unit.order.seed
@@ -269,7 +269,7 @@ def _records_of_drawn(unit: Unit) -> Iterator[Drawn]:
 
 
 def _several(units: Sequence[Unit], options: Options) -> list[Note]:
-    """Return a note if a run makes several stopping decisions, each at the error rate of one."""
+    """Return [a note] if a run makes several comparing stopping decisions, each at the error rate of one, else []."""
     N, rule = len(units), options.rule
     if rule is None or rule.se is not None or N < 2:
         return []

@@ -182,7 +182,7 @@ class Population:
         ]
 
     def _check_metric(self) -> None:
-        """Raise an error if the run compared with lacks the user's deciding metric for all tasks."""
+        """Raise an error if the run compared with has the user's deciding metric for none of the tasks."""
         wanted = self.options.metric
         if self.against is None or wanted is None:
             return
@@ -237,7 +237,7 @@ class Population:
         return tasks
 
     def _carried(self, task: str, questions: Questions) -> tuple[ClusterNames, str | None] | tuple[None, None]:
-        """Return (clusters, SPEC) taken over from the run compared with, (None, None) if none apply."""
+        """Return and record (clusters, SPEC) taken over from the run compared with, (None, None) if none apply."""
         theirs = self._theirs(task)
         if theirs is None or theirs.clusters is None:
             return None, None
@@ -338,7 +338,7 @@ class Population:
         return drawing_chances(self.options.sample, np.array(predictions), clusters, [number for number, _ in rows])
 
     def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
-        """Return the number of answers to each question, None if one each or decided during the run."""
+        """Return a list of how many answers each question gets, None if one each or decided during the run."""
         each = [self.asking.times(task.name)[1] for task in tasks]
         if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
             return None

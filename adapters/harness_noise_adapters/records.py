@@ -181,7 +181,7 @@ class JsonStream:
         self._ended = False
 
     def members(self) -> Iterator[str]:
-        """Yield the names of the object that begins here, each value to be read before the next. Refuse other names."""
+        """Yield the names of this object, each value to be read before the next. Raise ValueError if it is damaged."""
         self._one_of("{")
         if self._next() == "}":
             self._at += 1

@@ -55,7 +55,7 @@ class TableAdapter(ReadOnly):
         return suffix_of(path) != ".json" or has_rows(path) or head(path).startswith(POINTER)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """Read a table file into one Run for each of its models. Refuse a result that this package wrote."""
+        """Read a table file into one Run for each model. Refuse our own results, unless the user names columns."""
         if not options.columns and _RESULT.match(head(path)):
             raise InputError(
                 f"{path}: this is a result that harness-noise wrote (`format='json'`), not a run. Give the run itself, "

@@ -99,7 +99,7 @@ class Block:
 
     @classmethod
     def joined(cls, blocks: Sequence[Block]) -> Block:
-        """Return one block with all rows of several blocks of the same file, in order."""
+        """Return one block with all rows of several of the same file, in order. Columns are those of the first."""
         if len(blocks) == 1:
             return blocks[0]
         lines = [line for block in blocks for line in block.lines]

@@ -83,9 +83,7 @@ class TableColumns:
         return self.names["question"]
 
     def causes(self) -> list[Cause]:
-        """Return the rules by which a column of errors or statuses explains why a row has no score, at most one.
-
-        It applies to rows without a score, or to all if the user named the column."""
+        """Return at most one rule: errors or statuses in a column explain missing scores (all rows if user-named)."""
         column = self.roles.cause
         if column is None:
             return []

@@ -110,7 +110,7 @@ def holds_scores(value: dict[str, Any]) -> bool:
 
 
 def object_at(data: dict[str, Any], place: str) -> Any:
-    """Return the object that a path such as `eval.*` (without its `*`) leads to, None if there is none."""
+    """Return the value, object or not, that a path such as `eval.*` (without its `*`) leads to, None without one."""
     name = place.removesuffix(ANY).removesuffix(".")
     try:
         return value_of(name, data) if name else data
@@ -119,7 +119,7 @@ def object_at(data: dict[str, Any], place: str) -> Any:
 
 
 def keyed_rows(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one row dictionary for each entry of an object that maps question names to answers or lists of them."""
+    """Yield rows of an object that maps question names to answers: one each, or one for each object in a list."""
     for key, one in value.items():
         if isinstance(one, dict):
             yield {KEY: key, **one}
@@ -167,7 +167,7 @@ def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str
 
 
 def inside(path: Path, where: str, outer: Any, rows: str) -> list[Record]:
-    """Return the rows at a dotted path in an object, with its model and task. Refuse if no list is there."""
+    """Return the rows at a dotted path in an object, its model and task added to each. Refuse if no list is there."""
     at = f"{path}{where and f', {where}'}"
     keyed = rows == ANY or rows.endswith(f".{ANY}")
     try:

@@ -34,7 +34,7 @@ from .presets import OFF, Getter, Recognised, column, is_there
 def clusters_of(
     path: Path | Rows, options: ReadOptions, own: str, get: Getter | None, names: Names
 ) -> tuple[Callable[[str], str | None], Clusters | None]:
-    """Return two functions: task → its cluster SPEC, and rows → (n,) cluster numbers (or None). They refuse gaps.
+    """Return functions task → cluster SPEC and rows → (n,) numbers (None: no clusters). A user's SPEC refuses gaps.
 
     Args:
         path: the file, for messages.

@@ -81,7 +81,7 @@ def blocks(path: Path | Rows, rows: str | None = None, whole: Any = None) -> Ite
 
 
 def is_lines(path: Path | Rows) -> bool:
-    """Return True if a file holds one JSON object on each line, even if its ending is `.json`."""
+    """Return True if a file is JSON lines by its ending, or is `.json` and its second line begins an object."""
     if isinstance(path, Rows):
         return False
     suffix = suffix_of(path)
@@ -284,9 +284,9 @@ def _csv(path: Path) -> Iterator[Block]:
 
 
 def _plain_cells(text: str, delimiter: str, width: int) -> list[str] | None:
-    """Return the cells of lines of CSV, "\\n" after each row, much faster than a parser. None if that is needed.
+    """Return the cells of plain CSV lines, "\\n" after each row. None for quotes, another width or one column.
 
-    It is for quotes, a row that is not of this width (0: the first row's), or a single column.
+    A width of 0 stands for that of the first row.
     """
     if '"' in text or "\0" in text or len(text) > csv.field_size_limit():
         return None
@@ -307,7 +307,7 @@ def _once(path: Path, header: list[str]) -> list[str]:
 
 
 def _parsed_csv(path: Path, texts: Iterable[str], delimiter: str, before: int) -> Iterator[Block]:
-    """Yield the rows of CSV with quotes, of whose lines so many are before these texts."""
+    """Yield blocks of the rows under the header of these CSV texts, `before` lines into the file. Refuse bad CSV."""
     lines, size = chain.from_iterable(StringIO(text, newline="") for text in texts), _FIRST
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -351,7 +351,7 @@ def _lines_of(rows: Sequence[Sequence[str]], before: int, last: int) -> Sequence
 def _full_rows(
     path: Path, lines: Sequence[int], rows: Sequence[list[str]], header: Sequence[str]
 ) -> tuple[Sequence[int], list[list[str]]]:
-    """Return CSV rows without empty lines and their line numbers. Raise an error if widths differ."""
+    """Return the line numbers and cells of CSV rows that are not empty. Raise an error if widths differ."""
     kept = [(line, row) for line, row in zip(lines, rows, strict=True) if row]
     for line, row in kept:
         if len(row) != len(header):

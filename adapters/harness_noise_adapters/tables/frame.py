@@ -71,7 +71,7 @@ class Frame:
         return {tuple(int(codes[rows[0]]) for codes in columns): rows for rows in parts}
 
     def answers(self, rules: Sequence[Rule], causes: Sequence[Cause]) -> dict[Table, Answered]:
-        """Return a dict from (model, task, metric, scorer) names to their answers, and empty this collection."""
+        """Return {(model, task, metric, scorer or "none"): its answers} by names, and empty this collection."""
         tables, joined, out = self.tables(), self.joined(), {}
         self.columns.clear()
         for names in self.names.values():
@@ -94,7 +94,7 @@ class Frame:
         return out
 
     def _place(self, cells: Answered, part: Mapping[str, AnyArray], key: tuple[int, ...]) -> None:
-        """Fill the questions, scores and text hashes of one task's answers into `cells`."""
+        """Fill a table's questions and text hashes into `cells`, and its flat scores with their questions' places."""
         codes = places = part["question"]
         if not (codes == np.arange(len(codes))).all():  # else each question has one answer
             codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)

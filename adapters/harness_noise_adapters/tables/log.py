@@ -24,10 +24,7 @@ class RowLog:
     """Model, task, metric and scorer."""
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """Read texts, targets and answers of the questions at these indices, from the file again. Empty if not found.
-
-        Questions with invented names (`name#2`) have none.
-        """
+        """Return a QuestionText for each of these question indices from the file, read again. Empty if not found."""
         wanted: dict[str | None, list[Record]] = {self.keys[row]: [] for row in rows}
         reader = self.again()
         for block in reader.blocks():

@@ -176,7 +176,7 @@ def _causes(place: str, data: Any) -> list[Cause]:
 
 
 def all_presets(own: str | None = None) -> list[Preset]:
-    """Return known table formats, first those of a user's file (`own`, else in settings). Refuse a faulty file.
+    """Return formats of a user's file (`own`, else in settings), then built-ins of other names. Refuse a faulty file.
 
     Raises:
         InputError: a file of formats that cannot be used; says which entry.
@@ -220,10 +220,7 @@ def is_empty(value: Any) -> bool:
 
 
 def getter(spec: str) -> Getter:
-    """Return a function that takes a row and returns the value at a path such as `a.b | c`, None if missing.
-
-    The value is None if missing.
-    """
+    """Return a function from a row to the value at a path such as `a.b | c` (the first not empty one), else None."""
     if not spec:
         return lambda row: None
     if not is_plain(spec) or " | " not in spec:
@@ -330,9 +327,7 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
-    """Return a function that is True for a row with all these values at these paths (list: any, `*`: anything).
-
-    A list accepts any of its items, `*` any value."""
+    """Return a test of a row for all these values at these paths (list: any of them, `*`: not empty and not False)."""
 
     def of(path: str, wanted: Any) -> Callable[[Any], bool]:
         get = getter(path)
@@ -350,7 +345,7 @@ def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
 
 
 def is_there(path: str, place: Any) -> bool:
-    """Return True if a row or file has any value, even null, at one of the paths joined by ` | `."""
+    """Return True if a row or file has a value (null too, of a top-level name or `*`) at one of the paths `a | b`."""
     ways = path.split(" | ")
     return (
         any(way in place for way in ways)
@@ -440,7 +435,7 @@ _NEAR = 100
 
 
 def recognised(path: Path | Rows, own: str | None, chosen: Mapping[str, str]) -> Recognised:
-    """Return the file with the known format that fits. `TABLE`: none, or `chosen` rules it out. Refuse if unreadable.
+    """Return the file with the format that fits, `TABLE` if none, or if `chosen` rules them out. Refuse if unreadable.
 
     Args:
         path: the file.

@@ -171,10 +171,7 @@ class FileReader:
             self.put(block, codes, *self._joined(found))
 
     def causes_of(self, block: Block) -> IntArray:
-        """Return (n,) numbers of the cause by which each row lacks a score, −1 for none. The first one counts.
-
-        The first cause that fits counts.
-        """
+        """Return (n,) numbers of the first cause whose conditions each row meets, scored or not, −1 for none."""
         causes = np.full(len(block), -1)
         for number in reversed(range(len(self.happened))):
             where = self.causes[number].where
@@ -189,7 +186,7 @@ class FileReader:
         return causes
 
     def lost_of(self, block: Block, causes: IntArray, covered: BoolArray) -> list[tuple[Record, int, int]]:
-        """Return (row, line number, cause number) of failed rows without any score. Refuse one without question.
+        """Return (row, line number, cause number) of failed rows that no rule covers. Refuse one without question.
 
         Their metrics are known only when all rows are.
         """
@@ -323,7 +320,7 @@ class FileReader:
             return None
 
     def _note_odd(self, key: tuple[int, ...], value: Any, line: int, rule: Rule) -> None:
-        """Remember a cell that is not a score, to be listed in an error. Raise that error once there are too many."""
+        """Remember a cell that is no score, for an error. Raise it if there are too many (unless the path has `*`)."""
         odd, shown = self.frame.odd[key], repr(value)[:200]
         if shown in odd or len(odd) > MOST_ODD:
             return
@@ -374,7 +371,7 @@ class FileReader:
     def _usages(
         self, block: Block, rows: Sequence[int], lines: Sequence[int], causes: Sequence[int]
     ) -> list[dict[str, Any]]:
-        """Return the usage of each of some answers (tokens, time and so on), one dictionary an answer."""
+        """Return {measure: value, or why it is missing} of each of some answers. Refuse texts and negative usage."""
         names, said = self.options.usage, [self.causes[cause].cause if cause >= 0 else "" for cause in causes]
         if any("." in name for name in names if name not in block.cells):  # perhaps a field inside another
             told = zip(rows, lines, said, strict=True)

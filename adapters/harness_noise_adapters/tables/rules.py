@@ -107,7 +107,7 @@ class Rule:
         return taken and not any(fnmatchcase(name, glob) for glob in self.path.leave_out)
 
     def _spread(self, block: Block, causes: IntArray, rows: IntArray) -> Found:
-        """Return the scores at all matches of the path's `*` in these rows, each with its metric name."""
+        """Return the scores at the matches of the path's `*` that are metrics, with their names. Collect `others`."""
         places, metrics, values, why = [], [], [], []
         for place in rows.tolist():
             for name, holder, value in spread(self.path.path, block.rows[place]):

@@ -75,7 +75,7 @@ def odd_scores(odd: Mapping[str, NoScoreError]) -> InputError:
 
 
 def answers_of(value: Any) -> list[Any] | None:
-    """Return the list of scores that one cell holds, as JSON or Python text, None if it is no list."""
+    """Return the raw items of a cell that is a list, or its JSON or Python text, None if it is none or nested."""
     if isinstance(value, str):
         if not value.lstrip().startswith("["):
             return None

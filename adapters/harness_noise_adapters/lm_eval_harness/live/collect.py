@@ -121,10 +121,7 @@ def task_facts(scores: TaskScores, task: Any, results: Mapping[str, Any], column
 
 
 def _texts(rows: Sequence[Row]) -> HashArray | None:
-    """Return (n, K) hashes of the generated answers, 0 where one is missing. None if an answer is not a text.
-
-    None also if no question has answers to a single request.
-    """
+    """Return (n, K) hashes of answers to single requests, 0 where missing. None if there are none or one is no text."""
     answers = [row["resps"][0] if len(row["resps"]) == 1 else [] for row in rows]
     K = max(map(len, answers), default=0)
     if not K or not all(isinstance(text, str) for row in answers for text in row):
@@ -211,7 +208,7 @@ def collect(
     model: str,
     carried: Carried,
 ) -> Collected:
-    """Return a finished live run's scores as a `Run`, and its tasks' raw scores. Refuse filters of other documents.
+    """Return a finished live run's scores as a `Run`, raw ones by task. Raise ValueError if filters' documents differ.
 
     Args:
         results: what `evaluate` returned, with samples.
@@ -243,7 +240,7 @@ def collect(
 def measure(
     results: Mapping[str, Any], tasks: Mapping[str, Any], asking: Asking
 ) -> tuple[dict[str, TaskScores], Gathered]:
-    """Return {task: raw scores} of tasks with samples, and scores for analysis. Refuse filters of other documents."""
+    """Return {task: raw scores} if sampled, and scores to analyze. Raise ValueError if filters' documents differ."""
     scored: dict[str, TaskScores] = {}
     gathered = Gathered()
     for name, task in tasks.items():
@@ -260,7 +257,7 @@ def measure(
 
 
 def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return {filter: its samples sorted by document}. Refuse filters with different documents."""
+    """Return {filter: its samples sorted by document}. Raise ValueError if filters have different documents."""
     out: dict[str, list[Row]] = {}
     for row in sorted(samples, key=lambda row: row["doc_id"]):
         out.setdefault(row["filter"], []).append(row)

@@ -89,7 +89,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def decodes_greedily(model: Any, task: Any) -> bool:
-    """Return True if the model is known to decode greedily on this task, so answers never differ."""
+    """Return True if the model is one of lm-eval's and decodes greedily on this task, as it does by default."""
     if not any(kind.__module__.startswith("lm_eval.models.") for kind in type(model).__mro__):
         return False
     arguments = task.config.generation_kwargs or {}
@@ -126,7 +126,7 @@ def _draw_anew() -> None:
 
 
 def _server(outputs: Any) -> tuple[str, str] | None:
-    """Return (model, fingerprint) named in a server's response, None if it names neither."""
+    """Return (model, fingerprint) of a server's response as texts ("None" if one is missing), or None if both are."""
     response = outputs[0] if isinstance(outputs, list) and outputs else outputs
     if not isinstance(response, dict):
         return None
@@ -296,7 +296,7 @@ class Further:
 
     @contextmanager
     def _with_own_seeds(self) -> Iterator[None]:
-        """Within the block, give each request to a server its own seed if `reseed`. Restore random states after it."""
+        """Within the block, seed each server request if `reseed`, draw anew after reuse. Then restore random states."""
         lm = innermost(self.lm)
         with ExitStack() as stack:
             stack.enter_context(same_random_state())

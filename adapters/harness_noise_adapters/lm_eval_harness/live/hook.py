@@ -277,7 +277,7 @@ class _Live:
             session.say(text)
 
     def complete(self, results: Any) -> Any:
-        """Return lm-eval's result with error bars, further answers asked for. An error loses nothing.
+        """Return lm-eval's result with error bars, further answers asked for. Report our errors, raise only SystemExit.
 
         Args:
             results: None where the rank is not 0; that rank, too, asks for its further answers.
@@ -311,10 +311,7 @@ class _Live:
             self.asking.journal.stop()
 
     def _close_journals(self) -> None:
-        """Mark the run's journals as finished, now or once it is saved, so that none reuses them. Not if interrupted.
-
-        A run from the command line is finished when it is saved.
-        """
+        """Mark the run's journals as finished (once saved, else now), unless interrupted or answers are missing."""
         if self.session.interrupted:
             return
         if self.session.saving is None or self.session.saving.root is None:
@@ -347,7 +344,7 @@ class _Live:
             self.session.failed(when, error)
 
     def without_noise(self, results: Any, error: BaseException) -> Any:
-        """Return lm-eval's own result, without samples if unwanted, and report our error. Raise it if SystemExit."""
+        """Return lm-eval's own result, samples if wanted. Report our error (raise SystemExit), forget the analysis."""
         self._failed("the noise of this run could not be computed", error)
         if isinstance(results, dict) and not self._arguments["log_samples"]:
             results.pop("samples", None)

@@ -153,7 +153,7 @@ class Journal:
             self._say(text)
 
     def add(self, slot: Slot, answer: Any, server: Any) -> None:
-        """Append a received answer to the journal file. A failure is reported once."""
+        """Append a received answer to the journal file if it is a text. After a failure, told once, append nothing."""
         if self._broken or not isinstance(answer, str):
             return
         line = {"run": self.run, "key": slot.key, "repeat": slot.repeat, "number": slot.number, "text": answer}
@@ -252,7 +252,7 @@ class AskedFurther:
 
 
 def told(summaries: Iterable[AskedFurther], mode: str) -> dict[str, Any] | None:
-    """Return a summary of all ranks' journals for the results file. None if there is no journal."""
+    """Return the journals' mode, counts and dates, summed over ranks, for the results file. None if there is none."""
     kept = [summary for summary in summaries if summary.path is not None]
     if not kept:
         return None

@@ -146,7 +146,7 @@ class Options(StoppingOptions):
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
-        """Return options given by variables HARNESS_NOISE_*, as a default of many runs. Refuse wrong ones.
+        """Return options given by known variables HARNESS_NOISE_*, marked as `of_many` runs. Refuse wrong values only.
 
         These are HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL and others."""
         options: dict[str, Any] = {}
@@ -181,7 +181,7 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(value: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """Return an option's cluster SPEC (text, list or mapping), parsed and as text. Refuse all else."""
+    """Return a cluster option (text, list, mapping) as SPEC and text, (empty SPEC, None) for None. Refuse all else."""
     if value is None:
         return ClusterSpec(), None
     if isinstance(value, Mapping):

@@ -143,9 +143,7 @@ class Asking:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Within the block, patch lm-eval so that `evaluate` can run in parts and requests are recorded.
-
-        The objects are restored after it."""
+        """Within the block, patch the model and the tasks to record requests and to let `evaluate` run in parts."""
         methods = METHODS if self.in_blocks else (GENERATE,) if self.raised else ()
         with ExitStack() as stack:
             for name, task in self.tasks.items():
@@ -203,7 +201,7 @@ class Asking:
         self.more({name: K for name, (_, K) in self._in_the_end.items()})
 
     def more(self, totals: Mapping[str, int], part: Part | None = None) -> bool:
-        """Raise answers per question to these totals. Return False if some could not be had.
+        """Set answers per question to these totals and ask (undone if none comes). Return False if some are missing.
 
         A fault costs the answers that had not come, and not those that are there.
 
@@ -233,7 +231,7 @@ class Asking:
         return asked and self._try_asking(lambda call: self.further.ask(call, self._rounds(self._requests(part))))
 
     def _try_asking(self, step: Callable[[Callable[[Sequence[Any]], Any]], Any]) -> bool:
-        """Run a step that asks the model. Return False if it fails, which is reported, or if asking was stopped."""
+        """Run a step that asks the model. Return False if it fails (reported, SystemExit raised) or is stopped."""
         if self._call is None or self.interrupted:
             return False
         try:
@@ -473,7 +471,7 @@ class Asking:
                 yield document, found
 
     def gathered(self) -> Answers:
-        """Return the further answers of all ranks together. Complete on the first rank only.
+        """Return the further answers of all ranks, complete on the first only. Set `summaries` and sum `copied` there.
 
         Every rank has to call it, even after an error.
         """
@@ -509,7 +507,7 @@ class Asking:
 
 
 def gather(lm: Any, value: Any, rank: int = 0) -> list[Any]:
-    """Return the values of all ranks on one rank, [] on the others."""
+    """Return the values of several ranks on one of them, [] on the others. Every rank has to call it."""
     if callable(own := getattr(lm, "gather_object", None)):
         return own(value, dst=rank) or []
     import torch

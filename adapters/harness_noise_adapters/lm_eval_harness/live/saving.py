@@ -131,10 +131,7 @@ class Saving:
         self._whole, self._tracker, self.when_saved, self._ended = {}, None, None, False
 
     def _publish_or_keep(self) -> OSError | None:
-        """Move complete files into place. Return the error that stopped this, None if none did.
-
-        The next try is for what is left.
-        """
+        """Move complete files into place. Return the OSError that stopped this, not reported, and None if none did."""
         try:
             self.publish()
         except OSError as error:

@@ -61,7 +61,7 @@ def noise(**options: Any) -> Iterator[Session]:
 
 @contextmanager
 def installed(session: Session) -> Iterator[Session]:
-    """Within the block, give lm-eval's runs error bars by `session`, its functions wrapped."""
+    """Within the block, wrap lm-eval's functions so that runs in this context get error bars by `session`. Yield it."""
     with _lock:
         if not _open:
             _wrap_names()

@@ -210,7 +210,7 @@ def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
 
 
 def _marked(indices: Sequence[int], n: int) -> bytes:
-    """Return n bytes, 1 at these indices and 0 elsewhere."""
+    """Return n bytes, 1 at these indices and 0 elsewhere. Indices outside 0 to n − 1 are ignored."""
     out = bytearray(n)
     for index in indices:
         if 0 <= index < n:

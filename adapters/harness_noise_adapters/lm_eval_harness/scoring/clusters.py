@@ -83,7 +83,7 @@ def describe(spec: ClusterSpec, task: str) -> str | None:
 
 
 def parallel_clusters(tasks: Mapping[str, AskedQuestions]) -> dict[str, ClusterNames | None]:
-    """Return {task: document indices as clusters, shared over parallel tasks}. None if its answers or indices differ.
+    """Return {task: document indices as clusters shared over parallel tasks, or None if its answers or indices differ}.
 
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).

@@ -378,7 +378,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Scored], out: Gathered) -> Non
 
 
 def _drop(task: TaskFacts, columns: Mapping[Key, Scored]) -> None:
-    """Mark scores of −1 that mean "does not apply to this question" (as in RULER), so that they are left out.
+    """Set `dropped` of columns where −1 means "does not apply to this question" (as in RULER), so that it is left out.
 
     RULER has one metric for each length, and gives a question of another length −1 or no score. lm-eval's own value
     is the proof; without one, or where it is −1 itself, a metric that is named like a length is enough.

@@ -79,7 +79,7 @@ def unrepeated(rows: Sequence[Row]) -> FilterScores:
 
 
 def logged(rows: Sequence[Row]) -> FilterScores:
-    """Return the scores per repeat that lm-eval 0.5 logs itself."""
+    """Return the scores per repeat that lm-eval 0.5 logs itself. Raise KeyError if a row has none."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
     K = max((len(doc) for column in values.values() for doc in column), default=1)
@@ -171,7 +171,7 @@ def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _instances(row: Row, k: int) -> list[Any] | None:
-    """Return a document's requests with only the k-th answer, None if there is none.
+    """Return a document's requests, each with its k-th (else last) answer only. None if no request has a k-th.
 
     A request that is asked once (a loglikelihood beside a generation) is shared by all repeats.
     """
@@ -200,7 +200,7 @@ def at_once(used: int, K: int) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return True if two values are equal, NaN equal to NaN, also within tuples and arrays."""
+    """Return True if two values are equal by ==, in tuples and lists item by item. NaN equals NaN, except in arrays."""
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
@@ -265,7 +265,7 @@ def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
-    """Return the number of documents with copies as lm-eval's own answers. 0 if they are not copies.
+    """Return on how many documents lm-eval's own answers are copies. 0 unless further answers differ more (p < .001).
 
     They are copies if they are the same on every document and further answers, with seeds of their own, are not (by the
     chance of it if all answers to a document could have come in any order, p < .001: a few documents tell nothing); or

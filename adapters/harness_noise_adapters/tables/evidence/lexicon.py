@@ -42,7 +42,7 @@ def is_measure(name: str) -> bool:
 
 @cache
 def is_vetoed(name: str) -> bool:
-    """Return True if a column name has a word that rules it out as a score, such as `max` or `latency`."""
+    """Return True if a snake_case column name has a word that rules it out as a score, such as `max` or `latency`."""
     words = name.split("_")
     while len(words) > 1 and words[-1] in WORDS["veto"]["units"]:
         words = words[:-1]

@@ -55,7 +55,7 @@ def _same(a: object, b: object) -> bool:
 
 
 def find_answers(table: TableFacts, roles: Roles, said: Mapping[str, str], off: Sequence[str]) -> None:
-    """Decide which columns hold the right answer and the model's answer, and store them in `roles`.
+    """Store the columns of the right answer (`gold`) and the model's answer (`pred`) in `roles`, None without one.
 
     What the user named as `target` and `response`, or switched off, is not decided here."""
     named = {ours: table.named(said[ours]) for ours in ("target", "response") if ours in said}
@@ -148,7 +148,7 @@ _FEWEST, _FEWEST_01, _MANY = 4, 20, 5000
 
 
 def _why_constant(scene: Scene, one: ScoreCandidate) -> str | None:
-    """Return why a constant column is no score: some answers are right, some wrong. None if not so (h)."""
+    """Return why a constant column is no score: some answers are right (all only if it is 0). None if not so (h)."""
     agreement = scene.agreement
     if agreement is None or not one.column.is_constant or one.column.kind == "scores":
         return None
@@ -343,7 +343,7 @@ def _ask_of_lone_value(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _ask_beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise AskError if a verdict is false just on errors: it may say that grading ran, not that it is right."""
+    """Raise AskError if, next to two ratings, a verdict is false just on errors: it may say that grading ran."""
     columns, verdict = scene.table.columns, one.column
     error = next((column for column in columns if column.last in WORDS["causes"]["texts"]), None)
     if one.group != "verdict" or verdict.scale != "01" or error is None:
@@ -368,7 +368,7 @@ def _ask_beside_ratings(scene: Scene, one: ScoreCandidate) -> None:
 
 
 def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
-    """Return True if a column is empty or at its minimum in all failed rows and seldom in others."""
+    """Return True if a column is empty or lowest in all failed rows (also if none failed) and seldom in others."""
     if column.scale not in ("unit", "small", "hundred") or column.is_constant:
         return False
     lowest = np.isnan(column.numbers) | (column.numbers == np.nanmin(column.numbers))

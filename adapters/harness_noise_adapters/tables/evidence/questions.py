@@ -59,10 +59,10 @@ def _has_shared_ids(table: TableFacts) -> bool:
 
 
 def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]) -> None:
-    """Store in `roles` the column that names the question: an id, else the text. Raise AskError if unclear.
+    """Store in `roles` the question's column: an id, else the text, else the task, or None. Raise AskError if unclear.
 
     Raises:
-        AskError: two could, or none is known to.
+        AskError: two could, or its names look like those of models or measures.
     """
     words, used = WORDS["question"], [*roles.named.values(), *scores]
     found = [one for one in table.called(words["ids"], used) if _can_name_questions(one)]
@@ -196,7 +196,7 @@ def _text_identifies_question(table: TableFacts, texts: Pools, words: ColumnFact
 
 
 def _can_name_questions(column: ColumnFacts) -> bool:
-    """Return True if a column can name questions: texts or numbers, at most half of them empty."""
+    """Return True if a column can name questions: at least half filled, no lists or objects (but in prompts)."""
     if column.last == "question" and column.kind != "object":
         return True  # a row without one is refused with its number
     if column.kind in ("object", "list", "scores", "empty") and column.last not in ("prompt", "input", "messages"):
@@ -293,7 +293,7 @@ def _by_id(table: TableFacts) -> bool:
 
 
 def find_cause(table: TableFacts, used: Sequence[ColumnFacts]) -> ColumnFacts | None:
-    """Return the column that says why some answers have no score, None if there is none (rule 11)."""
+    """Return the column that by its name and cells tells of errors, failures or states of runs, else None (rule 11)."""
     words = WORDS["causes"]
     for column in table.columns:
         if column in used or column.kind in ("empty", "list", "scores"):

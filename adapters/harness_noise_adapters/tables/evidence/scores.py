@@ -93,10 +93,7 @@ _VAGUE = ("points", "value", "grade", "rating")
 
 
 def by_name(column: ColumnFacts) -> tuple[str, float]:
-    """Return the kind of score that a column's name suggests (`none`: no score), and points for certainty.
-
-    The kind `none` is not a score.
-    """
+    """Return (kind of score, points for certainty) by a column's name and its scale. The kind `none` is no score."""
     name, of_verdict = column.last, column.scale in ("01", "unit")
     if is_part_of_gold(column):
         return "none", 0.0
@@ -146,7 +143,7 @@ def _by_affix(column: ColumnFacts, name: str, of_verdict: bool) -> tuple[str, fl
 
 
 def is_earned(name: str) -> bool:
-    """Return True if a column name means points earned, out of what a question is worth."""
+    """Return True if a snake_case column name means points earned, out of what a question is worth."""
     words = name.split("_")
     return name in WORDS["graded"]["earned_exact"] or (
         len(words) > 1 and bool({words[0], words[-1]} & {*WORDS["graded"]["earned"]})

@@ -182,7 +182,7 @@ class TableFacts:
 
 
 def _columns_of_cells(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
-    """Yield one column description for these cells, or one for each field if the cells are objects."""
+    """Yield one column description for these cells, or one for each field if most are objects of few fields."""
     has_objects = any(issubclass(kind, Mapping) for kind in {*map(type, cells)})
     objects = [cell for cell in cells if isinstance(cell, Mapping)] if has_objects else []
     if not objects or len(keys) == _DEEPEST or 2 * len(objects) < sum(cell is not None for cell in cells):
@@ -198,7 +198,7 @@ def _columns_of_cells(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[C
 
 
 def _cleaned(cell: Any) -> Any:
-    """Return a cell cleaned: None for empty, NaN or words such as n/a, a list of one plain value unwrapped."""
+    """Return None for an empty cell, NaN or a word such as n/a, the plain item of a one-item list, else the cell."""
     if isinstance(cell, str):
         return None if cell.strip().lower() in MISSING else cell
     if isinstance(cell, list):

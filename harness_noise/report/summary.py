@@ -240,17 +240,19 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
         sections.append(section(title, table.combined, _COMBINED, detail=True))
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
+    on_slices = slice_sentences(table)
+    answer = on_slices[: len(table.heterogeneity) == 1]  # whether it varies over one field is what was asked
     sentences = [
         *fmt.weights_line(every),
         *lost_to_adjustment(table),
-        *slice_sentences(table),
+        *on_slices[len(answer) :],
         *fmt.estimand_line(every),
     ]
     listings = flip_listings(table.questions) if wide else ()
     shown = sorted(overall_first(shown_rows(table)), key=lambda row: row.verdict != SCORED_DIFFERENTLY)
     lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first
-    lead += tuple(filter(None, map(two_parts_words, table.full_benchmark)))
+    lead += (*answer, *filter(None, map(two_parts_words, table.full_benchmark)))
     tones += ("",) * (len(lead) - len(tones))
     return Summary(tuple(sections), marks.legend(), tuple(sentences), lead, tones, listings=listings)
 

@@ -106,6 +106,7 @@ def sentences(table: Any) -> list[str]:
     """Return sentences on the fields over which results vary, or are not shown to, and on extreme slices."""
     rows, alpha = table.heterogeneity, 1 - float(table.settings.get("level", 0.95))
     what = "difference" if any(row.model_b is not None for row in rows) else "mean"
+    adjusted = "adjusted " if len(rows) > 1 else ""
     out, unknown, without = [], dict[str, list[str]](), list[Heterogeneity]()
     for row in rows:
         on, field = fmt.what_of(row), fmt.plain(row.field)
@@ -114,13 +115,13 @@ def sentences(table: Any) -> list[str]:
             unknown.setdefault(said, []).append(fmt.models_of(row))
         elif row.p_adjusted < alpha:
             test = f"F* = {fmt.number(row.statistic, 2)} on {_both_df(row, ' and ')} df"
-            p = f"adjusted p {fmt.equals_p(row.p_adjusted)}"
+            p = f"{adjusted}p {fmt.equals_p(row.p_adjusted)}"
             out.append(f"{fmt.models_of(row)} on {on}: the {what} varies over {field} ({test}, {p}).")
         else:
             without.append(row)
     if without:
         several = len({(fmt.models_of(row), fmt.what_of(row)) for row in rows}) > 1
-        out.append(_no_sign(without, what, several=several))
+        out.append(_no_sign(without, what, adjusted, several=several))
     for said, names in unknown.items():
         out.append(f"{names[0] if len(names) == 1 else f'each of {len(names)} models'} {said}")
     if table.slices:
@@ -128,12 +129,12 @@ def sentences(table: Any) -> list[str]:
     return out
 
 
-def _no_sign(rows: Sequence[Heterogeneity], what: str, *, several: bool) -> str:
+def _no_sign(rows: Sequence[Heterogeneity], what: str, adjusted: str, *, several: bool) -> str:
     """Return a sentence that lists the fields over which results are not shown to vary."""
     fields = some_of(list(dict.fromkeys(fmt.plain(row.field) for row in rows)), 8)
     where = f" in {len(rows)} tests of models and fields" if several else ""
     p = fmt.equals_p(min(row.p_adjusted for row in rows if row.p_adjusted is not None))
-    smallest = f"{'smallest ' if len(rows) > 1 else ''}adjusted p {p}"
+    smallest = f"{'smallest ' if len(rows) > 1 else ''}{adjusted}p {p}"
     return f"The {what} is not shown to vary by {fields}{where} ({smallest}): slices may look different by noise alone."
 
 

@@ -324,9 +324,9 @@ class StoppingRule:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
 
     def _looks_possible(self, units: int, once: float, what: str) -> int:
-        """Return the number of looks that so many questions or clusters allow. Refuse < 2, unless the rule has one."""
+        """Return the number of looks that so many questions or clusters allow. Refuse < 2, < 1 if the rule has one."""
         count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
-        if self._most() > 1 and count < 2:
+        if count < min(2, self._most()):
             raise InputError(
                 f"{units} {what} are too few to stop before the end: a look needs {FEWEST_UNITS}, and two looks twice "
                 "as many. Ask them all"

@@ -95,6 +95,13 @@ def test_few_clusters_have_fewer_looks_or_none() -> None:
         looks(9)
 
 
+@pytest.mark.parametrize("n", [2, 4])
+def test_a_single_look_needs_questions_too(n: int) -> None:
+    with pytest.raises(InputError, match=f"{n} questions are too few to stop before the end"):
+        StoppingRule(looks=1).order(n)
+    assert len(StoppingRule(looks=1).order(5).blocks) == 1
+
+
 def test_a_giant_cluster_takes_the_looks_that_it_fills() -> None:
     clusters = np.concatenate([np.zeros(500, dtype=int), np.arange(1, 501)])
     for seed in range(20):

@@ -44,7 +44,7 @@ the model refused. limit: time, tokens or money ran out. unanswered: nothing was
 
 
 def counts_as_zero(missing: str, cause: str = "") -> bool:
-    """Return True if a missing answer with this cause (or "") counts as 0, not left out. Refuse a broken `missing`.
+    """Return True if a missing answer with this cause counts as 0 by `missing`: "drop", "zero", "CAUSE=zero,…".
 
     Raises:
         InputError: the text is not ``"drop"``, ``"zero"`` or a list of ``"CAUSE=zero"``.
@@ -141,7 +141,7 @@ KEYWORDS = {
 
 
 def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[Any] | None]]:
-    """Return field metadata that lists the calculations which use a setting, and which of its values.
+    """Return field metadata on which calculations use a setting: those named in `by` each value, others some.
 
     Consumers in `by` obey every value, those in `values` the default and the listed ones.
     """
@@ -152,7 +152,7 @@ def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[An
 
 
 def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
-    """Return the values of a keyword that a calculation supports, None if any value, () if it ignores it.
+    """Return a keyword's values besides the default that a calculation supports. None: any (or unknown), (): ignored.
 
     The default is not among them.
     """
@@ -175,7 +175,7 @@ def obeyed(name: str, consumer: str) -> Sequence[Any] | None:
 
 
 def consumers(name: str) -> set[str]:
-    """Return the names of the calculations that use a setting, in any of its values."""
+    """Return the set of names of the calculations that use a setting, in any of its values."""
     of_extras = {each for each in calculations() if obeyed(name, each) != ()}
     if name in REGISTERS:
         return of_extras.union(*(item.consumers for item in map(REGISTERS[name].__getitem__, REGISTERS[name])))

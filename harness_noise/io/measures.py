@@ -41,7 +41,7 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """Parse $ per million tokens: ``[MODEL:]input=3,output=15[,cache_read=0.3]``. Refuse other text.
+        """Parse $ per million tokens: ``[MODEL:]input=3,output=15[,cache_read=1][,cache_write=4]``. Refuse other text.
 
         Cached input costs what other input does.
 
@@ -65,7 +65,7 @@ class Price:
         return cls(model.strip(), **{"cache_read": prices["input"], "cache_write": prices["input"], **prices})
 
     def cost(self, tokens: Mapping[str, Usage]) -> Usage:
-        """Return the (n, K) cost of every answer in $, from its tokens. Refuse more cached than input tokens.
+        """Return the cost of every answer in $ as a `Usage`, from its tokens. Refuse more cached than input tokens.
 
         Raises:
             InputError: a cache held more of the input than there was, so that the input does not count it.
@@ -92,7 +92,7 @@ def price_of(model: str, prices: Sequence[str]) -> Price | None:
 
 
 def measured(run: Run, options: ReadOptions) -> Run:
-    """Return the run with rows of `options.measures`. Groups and corpus go unless score is one. Refuse what it lacks.
+    """Return the run with rows of `options.measures`, or as it is. Groups and corpus stay with score only. Refuse lack.
 
     Raises:
         NotThereError: its answers have nothing of a measure; lists what they have.
@@ -122,7 +122,7 @@ def _called(name: str, parts: Sequence[Scores]) -> list[Scores]:
 
 
 def _measure_scores(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Scores]:
-    """Return the scores of one measure on every task. [] if no answer has it."""
+    """Return one measure: usages once per task, else for each chosen metric and scorer. [] if no answer has it."""
     plain = name.removesuffix(HIGHER)
     higher = name.endswith(HIGHER)
     metrics, scorers = options.metrics or ("*",), options.scorers or ("*",)
@@ -143,7 +143,7 @@ def _measure_scores(name: str, scores: Sequence[Scores], options: ReadOptions) -
 
 
 def _widest(scores: Sequence[Scores], measure: str) -> list[Scores]:
-    """Return, for each task, the scores whose answers have the measure most often, so that answers count once."""
+    """Return, for each task with the measure, the scores that have it most often, so that answers count once."""
     tasks: dict[str, list[Scores]] = {}
     for part in scores:
         if measure in part.usage:
@@ -156,7 +156,7 @@ def _has_value(values: FloatArray) -> bool:
 
 
 def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fields: Any) -> Scores:
-    """Return scores for other values of the same answers, under another metric name, without usage."""
+    """Return scores of other values of the same answers, with these codes, without usage, native or missing counts."""
     plain: dict[str, Any] = {
         "n_missing": 0,
         "missing": {},
@@ -171,7 +171,7 @@ def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fie
 
 
 def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
-    """Return the `Scores` of one measure (such as cost) of the answers that `part` scores."""
+    """Return the `Scores` of one measure (such as cost) of a part's answers. `higher` says whether more is better."""
     dropped = sum(n for cause, n in usage.missing.items() if cause == "cached")
     return _derived(
         part,
@@ -188,7 +188,7 @@ def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
 
 
 def _score_ratios(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Scores]:
-    """Yield the scores of a ratio such as cost/score, for every metric and scorer that fits the name."""
+    """Yield a ratio such as cost/score of all scores with both parts, named by metric if a scorer has several."""
     above, _, below = name.partition("/")
     for part in scores:
         score = Usage(part.values, {"": part.n_missing - part.n_zero})
@@ -203,7 +203,7 @@ def _score_ratios(name: str, scores: Sequence[Scores], higher: bool) -> Iterator
 
 
 def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) -> Scores:
-    """Return the scores of a ratio of sums Σx/Σy, over the answers that have both x and y."""
+    """Return Σx/Σy as scores: x as `values`, y as `per`, both NaN for an answer without either. Never None."""
     holes = np.isnan(above.values) | np.isnan(below.values)
     lost = max(above.missing, below.missing, key=lambda causes: sum(causes.values()))
     cells = np.isnan(part.values).sum() - (part.n_missing - part.n_zero)  # that no answer belongs to
@@ -233,7 +233,7 @@ def _repeat_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
 
 
 def _stopped_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
-    """Return pass@k of repeats that stop at a success, or pass^k of ones that stop at a failure, or None."""
+    """Return pass@k of repeats that stop at success, pass^k of ones at failure. None else, for k above K or not 0/1."""
     K = part.values.shape[1]
     size = K if k in (None, "", "k") else int(k or 0)
     right = bool((np.isnan(part.values) | (part.values == 0) | (part.values == 1)).all())
@@ -246,7 +246,7 @@ def _stopped_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
 
 
 def _row_of_questions(part: Scores, kind: str, size: int, values: FloatArray) -> Scores:
-    """Return scores from (n, 1) values that were each computed from all answers to a question."""
+    """Return (n, 1) values, each from all answers to a question, as scores in [0, 1]. Add `uses_all_repeats`."""
     name = f"{kind.rstrip('^')}^{size}" if kind != "pass@" else f"{kind}{size}"
     answered = ~np.isnan(part.values).all(axis=1)
     return _derived(

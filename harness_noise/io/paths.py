@@ -143,7 +143,7 @@ def _fetched(url: str) -> Path:
 
 
 def _local(url: str) -> Path:
-    """Convert a file:// URL to a path, `%20` decoded unless a file has it literally. Refuse other machines."""
+    """Convert a file:// URL to a path, `%20` decoded if a file is only there so. Refuse other machines."""
     host, _, rest = url.removeprefix("file://").partition("/")
     if host not in ("", "localhost"):
         raise InputError(f"{url}: a file:// URL names a file of this machine: file:///folder/file")
@@ -189,7 +189,7 @@ def opened(path: Path, size: int = BUFFER) -> BufferedReader:
 
 
 def refuse_pointer(path: Path) -> None:
-    """Refuse a file that is a Git LFS pointer instead of the data, or that is written in UTF-16.
+    """Look into a file and refuse a Git LFS pointer or UTF-16. One that cannot be opened passes.
 
     Raises:
         InputError: that is what the file is.
@@ -270,7 +270,7 @@ def _nothing_lost(again: bytes, data: bytes) -> bool:
 
 
 def escaped_colons(data: bytes) -> int:
-    r"""Count the colons that JSON bytes write as \u003a. They would hide a lost name's colon in a count."""
+    r"""Count \u003a in JSON bytes, after an escaped backslash too. They would hide a lost name's colon in a count."""
     if b"\\" not in data:
         return 0
     if len(data) >= _LONG:  # as in `count`
@@ -288,7 +288,7 @@ NODES = 5_000_000
 
 
 def check_nodes(data: bytes) -> None:
-    """Refuse JSON bytes with more values than memory is meant to hold (`NODES`).
+    """Refuse JSON bytes with more values, counted outside strings, than memory is meant to hold (`NODES`).
 
     Raises:
         ValueError: it has them.
@@ -318,7 +318,7 @@ _LONG = 1 << 12
 
 
 def loads_lines(lines: bytes, n: int) -> list[Any]:
-    """Parse n lines of JSON Lines at once. Refuse a line with no value or several.
+    """Parse the bytes of n JSON Lines at once into a list. Refuse a line with no value or several.
 
     Raises:
         ValueError: as `loads`; or a line has no value, or several.

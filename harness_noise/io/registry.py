@@ -87,7 +87,7 @@ def load(name: str) -> Adapter:
 
 
 def described(format_file: str | None = None) -> dict[str, str]:
-    """Return {adapter or format name: one line on what it reads}.
+    """Return {adapter or format name: one line on what it reads}. Raise if an adapter cannot be loaded.
 
     Args:
         format_file: the user's own formats of tables; None: those of the folder of settings.
@@ -179,7 +179,7 @@ def _and_left_out() -> str:
 
 
 def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:
-    """Read the runs at a path, URL or DataFrame, joined by model and reduced to the options. Refuse if there is none.
+    """Read the runs at a path, URL or DataFrame, joined and cut to the options. Note what is unusable. Refuse no run.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
 
@@ -454,7 +454,7 @@ def read_what_can_be(
 
 
 def _claims_of(path: PathInput, options: ReadOptions, left_out: dict[str, None]) -> Claims:
-    """Return the units that adapters can read at a path. Add skipped links to `left_out`. Refuse if there is none."""
+    """Return the units to read at a path. Add one message on skipped links to `left_out`. Refuse if there is none."""
     with inside(resolve_path(path), follow=options.follow_links) as place:
         claims = _attempt(_claims, path)
     if isinstance(claims, InputError):
@@ -474,7 +474,7 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """Return (place, units adapters can read there) for a path, else for folders linked in it. Refuse if none.
+    """Return (place, units) of a path, and of folders linked in it if no harness knows the path. Refuse if none.
 
     A folder that no harness knows also stands for those that are linked in it.
     """
@@ -517,7 +517,7 @@ def _units(name: str, path: Path) -> list[ReadUnit]:
 def _read_units(
     claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
 ) -> list[list[Run | InputError]]:
-    """Read all claimed units, and return for each path its runs and errors."""
+    """Read all claimed units, and return for each path one list in which its runs and errors are mixed."""
     units = [unit for claim in claims if not isinstance(claim, InputError) for _, part in claim for unit in part]
     read = iter(read_units(units, options) if units else ())
     out: list[list[Run | InputError]] = []

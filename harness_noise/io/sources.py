@@ -37,7 +37,7 @@ class Named:
 
 
 def runs_of(source: Source | Named, options: ReadOptions) -> list[Run]:
-    """Return the runs of a user's source: a path, DataFrame or Run (read again if options need it). Refuse others.
+    """Return the runs of a path, DataFrame or Run (if options need more, read again, refused without its path).
 
     Raises:
         InputError: something that is no path, Run or table, or what reading raises.
@@ -124,7 +124,7 @@ def only_of(runs: list[Run], side: Sequence[Source | Named]) -> Run:
 def pair_of(
     runs: list[Run], sources: Sequence[Source], models: Sequence[str] = (), *, many: str = ""
 ) -> tuple[Run, Run]:
-    """Return the two runs to compare, A first: the two `models`, else the only two. Refuse if they are not two.
+    """Return the two runs to compare, A first: the two `models`, else the only two, each joined. Refuse if not two.
 
     Args:
         runs: all that were read.
@@ -158,7 +158,7 @@ def pair_of(
 
 
 def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] = ()) -> list[Run]:
-    """Return the runs of the models named: one run if one is named, else the two of `pair_of`. Refuse if not found."""
+    """Return the run of the one model named. For none or two, return the two of `pair_of`. Refuse if not found."""
     if len(models) != 1:
         return [*pair_of(runs, sources, models)]
     out = [run for run in runs if run.model == models[0]]

@@ -21,7 +21,7 @@ _COLUMNS = {("task", "weight"): ("task",), ("field", "value", "weight"): ("field
 
 
 def weights_of(given: Weights | PathInput | Mapping[str, float] | None) -> Weights | None:
-    """Return the user's task weights: a word as it is, a file or mapping as rows, or None. Refuse a missing file.
+    """Return the user's task weights: None or a word as it is, a mapping, rows or CSV file as rows. Refuse other files.
 
     Raises:
         InputError: there is no such file, or it cannot be used; says where.
@@ -85,7 +85,7 @@ def _weight_rows(
     what: str = "weight",
     forms: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(_COLUMNS),
 ) -> Weights:
-    """Read (task, …, number) rows from a CSV file of weights or chances. Refuse unknown columns and doubles.
+    """Read (task, …, number) rows from a CSV of weights or chances. Refuse missing columns, empty cells, doubles.
 
     Args:
         where: the file.
@@ -119,7 +119,7 @@ def _weight_rows(
 
 
 def _csv_rows(lines: csv.DictReader[str], where: str) -> Iterator[tuple[int, dict[str | Any, str | Any]]]:
-    """Yield (line number, row) of a CSV file. A broken line raises an error that names it."""
+    """Yield (line number, row) of a CSV file. Refuse, by its line, only what the csv module cannot parse."""
     try:
         for row in lines:
             yield lines.line_num, row

@@ -87,7 +87,7 @@ class Picture:
 
 
 def svg(picture: Picture, theme: Theme = "file") -> str:
-    """Return a picture as one `<svg>` element, with colours for a page's style sheet, a file or a notebook."""
+    """Return a picture as one `<svg>` for a page (colours of its style sheet), a notebook, or as a file (whole XML)."""
     size = f'viewBox="0 0 {WIDTH} {number(picture.height)}"'
     said = f'role="img" aria-label="{escaped(f"{picture.title}. {picture.alt}")}"'
     font = f'font-family="system-ui, sans-serif" font-size="{SIZE}"'
@@ -117,7 +117,7 @@ def escaped(text: str) -> str:
 
 
 def element(tag: str, *inner: str, **attributes: str | float) -> str:
-    """Return the markup of one SVG element with these attributes. Empty attributes are left out.
+    """Return one SVG element. Attribute values are not escaped, and "" ones left out. `title` is an escaped child.
 
     Args:
         tag: its name.
@@ -171,14 +171,14 @@ class Axis:
         return cls(low - room, high + room, caption, **more)
 
     def share(self, values: Any) -> FloatArray:
-        """Return where values lie along the axis, 0 at its low end and 1 at its high end."""
+        """Return where values lie along the axis (in logarithms if `log`), 0 at its low end and 1 at its high end."""
         x: FloatArray = np.asarray(values, dtype=np.float64)
         if self.log:
             return np.asarray((np.log(x) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
         return np.asarray((x - self.low) / (self.high - self.low))
 
     def ticks(self, most: int = 6) -> list[float]:
-        """Return at most about `most` round numbers on the axis at which to draw ticks."""
+        """Return at most about `most` round numbers on the axis and in `between`. Of a `log` axis 1, 2, 5 × 10^k."""
         if self.log:
             powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             steps = (1.0,) if len(powers) > 4 else (1.0, 2.0, 5.0)
@@ -193,7 +193,7 @@ class Axis:
         return [i * step for i in range(first, math.floor(high / step + 1e-9) + 1)]
 
     def texts(self, most: int = 6) -> list[tuple[float, str]]:
-        """Return (value, text) of each tick, all texts with the same number of decimals."""
+        """Return (value, text with unit) of each tick, all with the same decimals unless the axis is `log`."""
         if self.times != 1:
             low, high, first, last = (self.times * end for end in (self.low, self.high, *self.between))
             shown = replace(self, low=low, high=high, between=(first, last), times=1.0)
@@ -242,7 +242,7 @@ class Drawing:
     def points(
         self, x: Any, y: Any, series: int, caption: str, titles: Sequence[str] = (), models: Sequence[str] = ()
     ) -> None:
-        """Draw markers of one series at (x, y), each with a tooltip and the names of its models."""
+        """Draw a marker of one series at each finite (x, y), each with a tooltip (required). `models` may be empty."""
         shape = series % len(COLOURS)
         self.shapes.add(shape)
         at = zip(self.px(x).tolist(), self.py(y).tolist(), titles, models or [""] * len(titles), strict=True)
@@ -330,7 +330,7 @@ class Drawing:
         self.parts.append(element("text", escaped(words), x=px, y=py, **style))
 
     def done(self, picture: str, title: str, alt: str, points: Points | None = None) -> Picture:
-        """Return the finished picture: axes, everything drawn so far, and the legend."""
+        """Return the finished drawing as a `Picture`, not yet text: axes, everything drawn so far, and the legend."""
         shown = [element("path", id=f"s{i}", d=_SHAPES[i]) for i in sorted(self.shapes)]
         shapes = element("defs", *shown) if shown else ""
         below, row, at = [], 0, 18.0
@@ -441,7 +441,7 @@ def forest(
     margin: float | None = None,
     scale: fmt.Scale | None = None,
 ) -> Picture:
-    """Draw rows as a forest plot: one interval below the other on a common axis.
+    """Return a `Picture` of rows as a forest plot: one interval below the other on a common axis.
 
     Differences have `sides`, what it means to lie below 0 and above: there is a line, and a band of ± margin around it.
     """

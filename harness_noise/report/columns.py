@@ -84,7 +84,7 @@ class Section:
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
     def worded(self, words: Words) -> Section:
-        """Return the table with `words` applied to its hints and advice, for example to name flags."""
+        """Return the table with `words` applied to hints, cells of `advice` columns and `more`, as to name flags."""
         columns = tuple(replace(column, hint=words(column.hint)) for column in self.columns)
         advice = [column.advice for column in self.columns]
         rows = [tuple(words(cell) if own else cell for cell, own in zip(row, advice, strict=True)) for row in self.rows]
@@ -170,7 +170,7 @@ class Marks:
         """Code → whether the rows of questions that have it have scores that are right or wrong."""
 
     def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
-        """Return the letters (a, b, …) that stand for a row's diagnostic codes, assigned on first use.
+        """Return the letters (`a b`) of a row's codes, all of them, assigned on first use and kept for the legend.
 
         Args:
             codes: its diagnostics.
@@ -191,7 +191,7 @@ class Marks:
         return self(fmt.shown_codes(row), row.cluster is not None if hasattr(row, "cluster") else None)
 
     def legend(self) -> tuple[Explanation, ...]:
-        """Return the explanation of each diagnostic that has been given a letter, in order of the letters.
+        """Return an `Explanation` (letter, code, text, meaning) of each code given a letter, in order of the letters.
 
         Clusters are named only if a row with the letter has them.
         """
@@ -215,7 +215,7 @@ _ERRORS = ("se", "se_total", "se_prediction", "se_unpaired")
 
 
 def fields_text(row: Any, names: str) -> str:
-    """Return one or more fields of a row as the text of a table cell, formatted by kind (count, p, number).
+    """Return one or more fields of a row as a cell's text, formatted by kind (count, p, number). None: a dash.
 
     Args:
         row: of any result.

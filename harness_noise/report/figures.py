@@ -32,7 +32,7 @@ from .summary import Result
 
 
 def save_rows(table: Analysis | Comparison, folder: Path) -> list[Path]:
-    """Write one SVG file per metric with its rows' intervals, and return the paths."""
+    """Write the opening pictures of a result, one per metric, to folder/01-title.svg and so on. Return the paths."""
     written = []
     for i, drawn in enumerate(opening(table), 1):
         slug = re.sub(r"[^a-z0-9]+", "-", drawn.title.lower()).strip("-") or "rows"
@@ -63,7 +63,7 @@ def of_rows(table: Analysis | Comparison) -> list[Picture]:
 
 
 def plot(table: Result) -> str:
-    """Return the first picture of a result as SVG. Raise if the result has none.
+    """Return the first picture of a result as SVG. Raise ValueError if the result has none.
 
     Raises:
         ValueError: there is none.
@@ -94,7 +94,7 @@ def _row(row: Estimate | Difference, named: str, said: str = "") -> Row:
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
-    """Draw the intervals of rows as forest plots, one picture for each metric, of its first `ROWS` rows."""
+    """Draw the rows with a value as forest plots, a `Picture` for each metric and scorer, of its first `ROWS` rows."""
     out = []
     estimated = [row for row in rows if fmt.value_of(row) is not None]
     several = len({row.task for row in rows}) > 1
@@ -123,7 +123,7 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
 def slices(
     picture: str, slices: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
-    """Draw the interval of all questions and below it those of the slices. None if nothing can be drawn."""
+    """Draw all questions and below them the first slices with a value as a `Picture`. None if either has no value."""
     shown = [sliced for sliced in slices if fmt.value_of(sliced) is not None][: ROWS - 1]
     if not shown or fmt.value_of(whole) is None:
         return None
@@ -205,7 +205,7 @@ def clusters(picture: str, d: FloatArray, held_by: Sequence[str], row: Differenc
 
 
 def histogram(picture: str, d: FloatArray, row: Difference) -> Picture:
-    """Draw a histogram of the per-question differences A − B."""
+    """Draw a histogram of per-question differences A − B, finite and at least one, as a `Picture`. Never None."""
     sign = -1.0 if row.higher_is_better is False else 1.0
     bars = bins(d, row)
     across = canvas.axis_of(d, "A − B of the question", fmt.scale_of(row), mean=False)

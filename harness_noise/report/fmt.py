@@ -106,7 +106,7 @@ def shown(
     bound: float | None = None,
     digits: int | None = None,
 ) -> str:
-    """Format a number with the scale and the decimals of its row, as all screens and pages show it.
+    """Format a number (None: a dash) with the scale and the decimals of its row, as all screens and pages show it.
 
     Args:
         row: gives the scale and the decimals.
@@ -159,7 +159,7 @@ def verdict_words(row: Difference) -> str:
 
 
 def units_of(rows: Sequence[Any]) -> str:
-    """Return a table's caption on units, such as "SE in points". "" if rows are on the metric's own scale."""
+    """Return a table's caption on units, such as "SE in points", for its 0/1 rows. "" if it has none of them."""
     scaled = [row for row in rows if hasattr(row, "metric") and scale_of(row) is PERCENT]
     if not scaled:
         return ""
@@ -195,7 +195,7 @@ def data_noise(row: Estimate | Difference) -> str:
 
 
 def below(limit: float, digits: int) -> str:
-    """Return "< x" for noise too small to be seen, x being its upper limit rounded up."""
+    """Return "< x" for noise too small to be seen. x is its limit on the scale shown, rounded up to `digits`."""
     unit = 10.0**-digits
     if digits == MOST_DECIMALS and 0 < limit < 100 * unit:  # as `number` shows it, with an exponent
         unit = 10.0 ** (math.floor(math.log10(limit)) - 2)
@@ -266,7 +266,7 @@ def of_each(a: int, b: int) -> str:
 
 
 def test_name(what: str, row: Difference) -> str:
-    """Return the printed name of a difference's test or interval method, with degrees of freedom for t."""
+    """Return the printed name of a row's test or interval method `what`: "t, 19 df", "cluster …" if it uses them."""
     name = TESTS.title(what)
     name = INTERVALS.title(what) if name == what else name
     if name == "t":
@@ -337,7 +337,7 @@ def by_test(row: Difference) -> str:
 
 
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
-    """Return sentences on the estimand of rows for which it is not the mean over all such questions."""
+    """Return a list of sentences on rows' estimands other than the mean over all such questions. [] if none is."""
     rows = list(items)
     out = [THESE_QUESTIONS] if any(row.estimand == "these_questions" for row in rows) else []
     modules = dict.fromkeys(module for row in rows if (module := explaining(row)) is not None)
@@ -453,7 +453,7 @@ _WEIGHTS = {
 
 
 def weights_line(rows: Sequence[Estimate | Difference], *, choice: bool = True) -> list[str]:
-    """Return sentences on how overall rows weight their tasks, with `choice` on how to change that.
+    """Return a list of sentences on how overall rows weight their tasks, one for each way, [] without such rows.
 
     With `choice` it also says how to choose other weights, which a paper does not.
     """

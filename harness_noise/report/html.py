@@ -104,7 +104,7 @@ def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:
 
 @cache
 def _assets(beside: Path | None) -> dict[str, str]:
-    """Return {"style", "script", "script_hash"} for a page, the hash being for its security policy."""
+    """Return {"style", "script", "script_hash"} of our files and scripts in `beside`, the hash for a page's policy."""
     style = (_ASSETS / "style.css").read_text(encoding="utf-8")
     places = [_ASSETS / "tables.js", _ASSETS / "figures.js", *([] if beside is None else sorted(beside.glob("*.js")))]
     script = "".join(place.read_text(encoding="utf-8") for place in places)
@@ -252,7 +252,7 @@ def _headline(table: Comparison) -> dict[str, str]:
 
 
 def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
-    """Return the rows to show in detail, with slices and questions. If many, those with the smallest p."""
+    """Return a `Detail` for each row with slices or questions. If many, for those with the smallest p."""
     rows: Sequence[Any] = table.rows
     by = {_key(answers): answers for answers in questions if len(answers.keys)}
     candidates = []
@@ -275,7 +275,7 @@ def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> l
 
 
 def _flipped(shown: int, answers: ByQuestion | None) -> str:
-    """Return the heading above the flipped questions, which says how many more are not listed."""
+    """Return the heading above `shown` flipped questions, with how many flipped as much if those are more."""
     last = answers.most_flipped(shown)[-1:] if answers is not None else []
     total = sum(answers.flipped_as_much(k) for k in last) if answers is not None else 0
     more = f" ({shown} of {total:,} that flipped at least as much as the last)"

@@ -109,7 +109,7 @@ def _table(section: Section, caption: str, name: str, notes: Sequence[str]) -> s
 
 
 def _slug(table: Result, i: int) -> str:
-    r"""Return a name for table number i, of letters, digits and dashes, to refer to it."""
+    r"""Return a name for table number i (from 0) of a result, of letters, digits and dashes: kind, task, number."""
     names = [table.under if table.kind == "table" else table.kind]
     if isinstance(table, (Analysis, Comparison)):
         names += [re.sub(r"[^a-z0-9]+", "-", row.task.lower()).strip("-") for row in table.rows[:1]]
@@ -118,7 +118,7 @@ def _slug(table: Result, i: int) -> str:
 
 
 def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
-    """Return the table with its value and SE columns merged into one, "value ± SE"."""
+    """Return the result's table with " ± SE" added to its value column, and its SE column dropped."""
     headings = [column.heading for column in section.columns]
     value = "Mean" if isinstance(table, Analysis) else "A − B"
     if not section.rows or value not in headings:
@@ -133,7 +133,7 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
 
 
 def _lifted(section: Section) -> tuple[Section, str]:
-    """Move columns that are constant over all rows into a sentence. Return the table and the sentence."""
+    """Move columns of `_SHARED` that are constant, of one row too, into a sentence. Return the table and sentence."""
     headings = [column.heading for column in section.columns]
     same = [
         i for i, heading in enumerate(headings) if heading in _SHARED and len({row[i] for row in section.rows}) == 1
@@ -145,7 +145,7 @@ def _lifted(section: Section) -> tuple[Section, str]:
 
 
 def _caption(table: Analysis | Comparison) -> str:
-    """Return a LaTeX table's caption: which models it is on, and how its numbers were made."""
+    """Return the caption of a result's LaTeX table, not yet escaped: models, methods, units, samples."""
     rows: Sequence[Estimate | Difference] = table.rows
     if not rows:
         return "Nothing to show."

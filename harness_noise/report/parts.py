@@ -30,7 +30,7 @@ def seed_words(seed: int | None) -> str:
 
 
 def full_section(rows: Sequence[FullRow], marks: Marks) -> Section:
-    """Return the table of whole-benchmark means that were estimated from random subsets.
+    """Return the table (never None) of whole-benchmark means that were estimated from random subsets.
 
     `marks` gives the letters of the diagnostics."""
 

@@ -116,7 +116,7 @@ def bounds_if_missing(row: Difference) -> str:
 
 
 def verdicts_if_missing(row: Difference) -> str:
-    """Return the verdicts that the missing answers could lead to: "new better” or “old better". "" if unknown."""
+    """Return verdicts missing answers could lead to, less outer quotes: new better” or “old better. "" if unknown."""
     a, b = _names(row)
     words = {A: f"{a} better", B: f"{b} better"}
     each = [words.get(verdict) or fmt.scale_of(row).verdict(verdict) for verdict in row._verdicts_if_missing]
@@ -279,7 +279,7 @@ def _without_error(row: Estimate) -> str:
 
 
 def _claim(row: Estimate, *, agrees: bool) -> str:
-    """Return words on the harness's own standard error: what it assumes, or that it agrees or is of its own value."""
+    """Return words, always some, on the harness's own standard error: of its own value, agrees, or what it assumes."""
     if row.repeats_max > 1 and not row.cluster:
         return "is that of its own value"
     if agrees and not row.cluster:
@@ -307,7 +307,7 @@ def first_metrics(estimates: Iterable[Estimate]) -> list[Estimate]:
 
 
 def _questions_text(row: Estimate) -> str:
-    """Return the number of questions or clusters in words: "20 clusters of 10" or "200 questions"."""
+    """Return the number of questions or clusters in words: "20 clusters of 10", "… of about 9.5", "200 questions"."""
     if not row.cluster:
         return counted(row.n_questions, "question")
     size = row.n_questions / row.n_clusters
@@ -329,7 +329,7 @@ _ADJUSTED = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "as p"}
 
 
 def methods(rows: Sequence[Estimate | Difference], settings: Mapping[str, Any], *, family: str = "") -> str:
-    """Return sentences on how these rows' numbers were computed, for a caption or the foot of a page.
+    """Return text on how the numbers of these rows (at least one) were computed, for a caption or a page's foot.
 
     `family` names the rows over which p-values are adjusted, if these are not all.
     """
@@ -378,7 +378,7 @@ A, B = "A better", "B better"
 
 
 def verdict_lines(table: Comparison) -> list[str]:
-    """Return a comparison's verdicts, one line per row. With many rows, a count and the notable ones."""
+    """Return verdicts, a line per row, scored differently and overall ones first. With many, a count and some."""
     rows = table.comparisons
     first = overall_first(shown_rows(table))
     each = [(row, verdict_line(row, alone=len(rows) == 1)) for row in first]
@@ -432,7 +432,7 @@ def asked_for(rows: Sequence[Row]) -> list[Row]:
 
 
 def shown_rows(table: Comparison) -> list[Difference]:
-    """Return the rows that a terminal shows: all if few, else at most FEW groups and rows with a clear verdict.
+    """Return the rows a terminal shows: all if few, else at most FEW: groups, clear verdicts, scored differently.
 
     The rows of groups, which sum up the others, are always there.
     """
@@ -453,7 +453,7 @@ def _decided(row: Difference) -> bool:
 
 
 def count_line(table: Comparison) -> str:
-    """Return the counts of verdicts: "new against old, 57 rows: 3 better, 1 worse, 53 not shown to differ …"."""
+    """Return counts of verdicts, overall rows left out: "new against old, 57 rows: 3 better, 1 worse, …"."""
     rows = [row for row in table.comparisons if not row.is_overall]
     verdicts, alike = Counter(row.verdict for row in rows), Counter(map(fmt.verdict_words, filter(_equivalent, rows)))
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
@@ -483,7 +483,7 @@ def verdict_line(row: Difference, *, alone: bool = True) -> str:
 
 
 def verdict_parts(row: Difference) -> tuple[str, str]:
-    """Return (verdict, evidence): "a is better than b by 2 points", and its interval and p in words or ""."""
+    """Return (verdict, evidence): "a is better than b by 2 points", and interval and p, or why there is none, or ""."""
     if row.verdict == SCORED_DIFFERENTLY:
         return scoring_differs(row), ""
     a, b = _names(row)

@@ -229,7 +229,7 @@ def combined_notes(table: Comparison) -> list[str]:
 
 
 def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
-    """Return a `Summary` of all that follows the first table: slices, stops, flips, sentences."""
+    """Return a `Summary` with verdict lines and all that follows the first table: slices, stops, flips, sentences."""
     every, sections = table.comparisons, slice_sections(table, marks)
     if table.sequential:
         sections.append(_of_stops().stop_section(table.sequential))
@@ -258,7 +258,7 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
 
 
 def _first_screen(table: Comparison, row: Difference) -> Summary:
-    """Return a `Summary` of a single difference: verdict, five figures, what would change the verdict."""
+    """Return a `Summary` of a single difference: verdict, five figures, other choices that would change the verdict."""
     marks = Marks()
     rest = _further(table, marks)
     ends = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
@@ -292,7 +292,7 @@ def _mean_and_name(row: Difference, mean: float | None, name: str) -> str:
 
 
 def _change_words(row: Difference, change: Change) -> str:
-    """Return a change that would change a row's verdict in words, with the option that makes it."""
+    """Return a choice that would change a row's verdict (missing answers, clusters, weights, …) with its option."""
     what = fmt.shorten(fmt.plain(change.what), NAME).replace("`", "'")
     bounds = f"; the estimate {ends}" if (ends := bounds_if_missing(row)) else ""
     return {

@@ -114,7 +114,7 @@ class _Report:
 
 
 def _prose(text: str, width: int) -> str:
-    """Wrap text to the width without breaking an interval, percentage or p-value."""
+    """Wrap text, its line breaks dropped, to the width without breaking an interval, percentage or p-value."""
     lines = [""]
     for word in re.findall(r"(?:\[[^\[\]]*\]|(?<=\bp) (?=[<=] )|(?<=\bp [<=]) |\S)+", text):
         longer = f"{lines[-1]} {word}".lstrip()
@@ -149,7 +149,7 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
 
 
 def _heading_and_table(section: Section, width: int) -> Iterator[RenderableType]:
-    """Yield a table's heading and the table itself. A single row becomes a list of heading and value."""
+    """Yield a table's heading and the table. A single row of over two columns becomes a list of heading and value."""
     yield from [Text(_prose(section.heading, width), style="bold")] if section.heading else []
     if section.columns and (section.rows or not section.more):
         as_terms = section.stacked or (len(section.rows) == 1 and len(section.columns) > 2)
@@ -232,7 +232,7 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 
 
 def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
-    """Return (tables, headings): the table split or cut so that it fits the width, and the columns left out.
+    """Return (tables, headings): the table cut to its chief columns, then split, to fit the width, and what was cut.
 
     With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
     """
@@ -254,7 +254,7 @@ def _name_columns(section: Section) -> list[int]:
 
 
 def _lifted(section: Section) -> Section:
-    """Return the table with columns that are equal in all rows moved into its title."""
+    """Return the table with name and ranked columns that are equal in all rows (of one row only names) in its title."""
     columns, rows = section.columns, section.rows
     names = [i for i in _name_columns(section) if columns[i].tone is None]  # what has a tone is a result
     same = [i for i in range(len(columns)) if len({row[i] for row in rows}) == 1]

@@ -677,7 +677,7 @@ UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_onl
 
 
 def meaning_of(code: str, clustered: bool | None = None, *, graded: bool = False) -> str:
-    """Return the meaning of a diagnostic code for a row, as a sentence, "" for an unknown code.
+    """Return what a code means for rows of questions or `clustered` rows, as a sentence, "" for an unknown code.
 
     Parameters
     ----------

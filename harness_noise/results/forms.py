@@ -225,7 +225,7 @@ def shown_fields(result: Any) -> dict[str, str]:
 
 
 def json_value(value: Any) -> Any:
-    """Convert a result's value for JSON: a row to a dictionary, rows to a list, keys to texts."""
+    """Convert a result's value for JSON: a row to a dictionary, rows to a list, keys to texts. NaN stays NaN."""
     if value is None or isinstance(value, (str, float, int)):  # nearly every value of the pairs of many runs
         return value
     if _has_rows(value):

@@ -490,7 +490,7 @@ class ByQuestion(Measured):
         return self.mean_a - self.mean_b
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a data frame with one line a question: its names, cluster, and both runs' mean scores."""
+        """Return a data frame with one line a question: its names, cluster, `mean_a`, `mean_b` and `diff`."""
         import pandas as pd
 
         names = ("task", "metric", "scorer", "model_a", "model_b", "run_a", "run_b")

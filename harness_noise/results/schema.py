@@ -60,7 +60,7 @@ class _Definitions(dict[str, dict[str, Any]]):
         return _PLAIN.get(text) or self.row(text)
 
     def row(self, name: str) -> dict[str, Any]:
-        """Return a JSON Schema reference to a result class, and add the definition of the class."""
+        """Return a JSON Schema reference to a result class of this name, and add the definition of the class."""
         if name == Note.__name__:
             self[name] = self.object({"code": "str", "text": "str", "task": "str | None"})
             self[name]["properties"]["code"] = {"enum": sorted(codes())}

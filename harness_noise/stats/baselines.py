@@ -63,7 +63,7 @@ class RunSpread:
         return self.share * max(0.0, self.between - self.within)
 
     def tail(self, distance: float, variance: float, df: float) -> float:
-        """Return P(T ≤ `distance`/s), averaged over possible run variances in s. `distance`: estimate minus null.
+        """Return P(T ≤ `distance`/s) of one distance (estimate minus null), averaged over possible run variances in s.
 
         Args:
             distance: of the estimate from the null.
@@ -91,7 +91,7 @@ class RunSpread:
 def run_spread(
     values: FloatArray, component: RunComponent, design: Design, estimator: Estimator, scale: float
 ) -> RunSpread:
-    """Estimate how much more R runs of one configuration differ than the noise of their answers explains.
+    """Estimate how much more R ≥ 2 runs of one configuration differ than the noise of their answers explains.
 
     Args:
         values: (n, R) of the baseline, a column for each run; every question is there in all of them.
@@ -133,7 +133,7 @@ def _freedom(times: float, level: float, most: float) -> float:
 
 
 def by_runs(of: Differences, questions: Moments, spread: RunSpread, few: ExtendedSample | None) -> Test:
-    """Return test and interval of (new run − mean of R baseline runs), with the variance between runs included.
+    """Return a `Test` of one new run − mean of R baseline runs, with the variance between runs included.
 
     Args:
         of: the difference.

@@ -76,7 +76,7 @@ OF_RESIDUALS: Estimator = CR2.name
 
 
 def clustered_variance(e: FloatArray, design: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return the cluster-robust variance and df of a weighted mean, from residuals `e`. None if not estimable.
+    """Return the cluster-robust variance and df of a weighted mean, from residuals `e`. None if a task has one cluster.
 
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
@@ -288,7 +288,7 @@ def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> Floa
 
 
 def crossed_variance(e: FloatArray, design: Design, estimator: Estimator = "cr2") -> Variance | None:
-    """Return variance and df of a mean with two crossed clusterings: V_A + V_B − V_AB, at least either. None: too few.
+    """Return variance and Satterthwaite's df with crossed clusters: V_A + V_B − V_AB, at least either. None: too few.
 
     None where either way has a task with fewer than two clusters.
 
@@ -335,7 +335,7 @@ def _one_way(e: FloatArray, design: Design, codes: IntArray, estimator: Estimato
 
 
 def _interaction(e: FloatArray, design: Design, cell: IntArray) -> Variance | None:
-    """Return the variance from the intersections A ∩ B of two crossed clusterings. None without residuals.
+    """Return variance and df from the intersections A ∩ B of two crossed clusterings. None if no residual is left.
 
     It is scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated
     from the normal equations first, so that the system is no larger than the other way. None without any residual.

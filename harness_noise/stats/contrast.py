@@ -103,7 +103,7 @@ def contrast(
     strata: IntArray,
     shown: BoolArray | None = None,
 ) -> Contrast:
-    """Return (n,) values d, v, w of Σ coefficient × mean over runs: difference, answer variances. Refuse unscored.
+    """Return (n,) d = Σ coefficient × mean over runs, and its variances v of one answer, w of all. Refuse unscored.
 
     Args:
         runs: statistics of each run, (n,) or (P, n); every question needs a score in each, or is not `shown`.
@@ -228,7 +228,7 @@ def design(
     strata: IntArray | None = None,
     stratum_weights: FloatArray | None = None,
 ) -> Design:
-    """Describe n questions for the variance: weights in the mean, tasks (strata) and clusters. Default: independent.
+    """Describe n questions: tasks (strata) and clusters, by default independent. Task weights are taken as they are.
 
     Args:
         n: number of questions.
@@ -246,7 +246,7 @@ def design(
 
 
 def with_crossed(design: Design, first: NamesLike, second: NamesLike) -> Design:
-    """Return the design with two crossed clusterings of its questions, by the names `first` and `second`.
+    """Return the design with two crossed clusterings. `first` and `second` have the cluster name of each question.
 
     `clusters` is the way with fewer, of as many the more unequal.
     """

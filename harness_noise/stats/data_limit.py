@@ -131,7 +131,7 @@ def terms(
 
 
 def _cluster_shares(shares: FloatArray) -> Shares:
-    """Return [(share, count)]: each distinct cluster share of the mean and how many clusters have it. () if equal."""
+    """Return ((share, count), …) of (G,) cluster shares: each distinct one and how many have it. () if equal or NaN."""
     if len(shares) < 2 or np.isnan(shares).any() or np.ptp(shares) <= SLACK * float(shares.max()):
         return ()
     values, counts = np.unique(np.round(shares, 12), return_counts=True)

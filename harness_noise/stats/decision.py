@@ -307,7 +307,7 @@ class Verdicts:
 def apply_adjustment(
     own: Decision, a_better: BoolArray, settings: Settings, families: Sequence[Hashable] | None = None
 ) -> Verdicts:
-    """Return the verdicts on P differences after adjusting their p-values within families.
+    """Return `Verdicts` (codes, adjusted p) on P differences, by p adjusted within families. No p: not separable.
 
     Args:
         own: what each says for itself.
@@ -334,7 +334,7 @@ def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
 
 
 def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float, bound: float) -> FloatArray:
-    """Return one-sided p, elementwise, against "the truth is ≥ bound", derived from an interval's upper limit.
+    """Return one-sided p, elementwise, against "the truth is ≥ bound", by t scaled to an upper limit at `level`.
 
     The t statistic (estimate − bound)/s, with s the half-width on that side over t's critical value: the
     standard error itself where the interval is t's; for any other interval, bootstrap or small-sample,
@@ -349,7 +349,7 @@ def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float,
 
 
 def welch_p(x: FloatArray, y: FloatArray) -> float:
-    """Return the two-sided p of Welch's t test that two samples' means are equal. Without variance 1 if so, else 0."""
+    """Return the two-sided p of Welch's t test that samples x and y have equal means. No variance: 1 if so, else 0."""
     a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     gap = float(x.mean() - y.mean())
     if a + b <= ROUNDING**2:
@@ -439,7 +439,7 @@ def detectable_distance(se: float, df: float, level: float) -> float:
 
 
 def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float = 0.80) -> FloatArray:
-    """Return the true differences, one per SE, that a t test of this level detects with the given power, or NaN.
+    """Return the true differences, one per SE, that a t test of this level detects with this power. Else NaN.
 
     NaN where se or df is, and where the test of this level finds more than `power` of anything.
     """

@@ -103,7 +103,7 @@ class Extension:
         return S - mean[:, None] * self.shares, mean / self.cells.n_clusters
 
     def __call__(self, sums: FloatArray) -> ExtendedSample:
-        """Return mean, variance, df of P samples with two made-up clusters added. NaN if enough clusters differ."""
+        """Return mean, variance, df of P samples (cell sums) with two made-up clusters added. NaN if enough differ."""
         with np.errstate(invalid="ignore", divide="ignore"):
             deviations, mean = self._deviations(sums)
             few = are_few(effective_flips(level_sums(deviations, mean, self.spread)), self.cells.n_clusters)
@@ -113,7 +113,7 @@ class Extension:
         return out
 
     def _extend(self, design: Cells, sums: FloatArray, top: FloatArray) -> ExtendedSample:
-        """Add two made-up clusters, `top` above and below the mean. Return mean, variance and df."""
+        """Add two made-up clusters to the cell sums, `top` above and below the mean. Return mean, variance and df."""
         n_t, T = design.task_sizes, design.weights.shape[1]
         G = design.n_clusters[:, None]
         grown = 1 + 2 / G
@@ -188,7 +188,7 @@ def t_interval(mean: float, se: float, df: float, level: float) -> Limits[float]
 
 
 def wilson(p: float, n: float, critical: float) -> Limits[float]:
-    """Return the Wilson score interval [Wilson] for a proportion p from n (effective) observations."""
+    """Return the Wilson score interval [Wilson] for a proportion p from n > 0 (effective) observations."""
     c2 = critical**2
     centre = (p + c2 / (2 * n)) / (1 + c2 / n)
     half = critical / (1 + c2 / n) * math.sqrt(p * (1 - p) / n + c2 / (4 * n * n))
@@ -297,7 +297,7 @@ def binomial_skewness(p: float, n: float) -> float:
 
 
 def tail_shift(skewness: float, allowed: float, critical: float, least: float = SKEWED) -> float:
-    """Return the standard errors by which skewness moves out the upper (> 0) or lower (< 0) confidence limit.
+    """Return the SEs by which skewness beyond `allowed` moves out the upper (> 0) or lower (< 0) limit. 0 to `least`.
 
     A Studentised mean of skewness γ has the quantile t + γ(1 + 2t²)/6 where Student's has t [Hall, eq. 2.38].
     Only the limit that becomes farther by it is moved.
@@ -332,7 +332,7 @@ def within(interval: Limits[float], low: float, high: float) -> Limits[float]:
 
 
 def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
-    """Return the effective sample size p(1 − p)/se²: how many independent 0/1 answers give this standard error.
+    """Return the effective sample size p(1 − p)/se², at most `n_answers`. With se = 0 the number of clusters.
 
     The effective sample size of [Korn], with what few failures leave unknown.
 
@@ -428,7 +428,7 @@ class RangeEnds:
 
 
 def range_ends(values: FloatArray, mean: FloatArray, design: Design, bounds: tuple[float, float]) -> RangeEnds:
-    """Count the clusters whose (n, K) scores leave an end of the metric's range, for intervals near the ends."""
+    """Return `RangeEnds` of (n, K) scores: clusters that leave an end of the range, of the end with fewer."""
     low, high = bounds
     scored = values[~np.isnan(values)]
     with np.errstate(invalid="ignore"):

@@ -28,7 +28,7 @@ class JudgeNoise:
 
 
 def judge_noise(scores: FloatArray, texts: IntArray) -> JudgeNoise | None:
-    """Estimate how often, and by how much, a judge rescores equal texts. None if no text was graded twice.
+    """Return how often, and with what variance, a judge rescores equal texts. None if no text was graded twice.
 
     A text with m gradings has the weight m: the average is over answers. Weights m − 1 would be a little more
     precise where the noise is the same on all texts, and biased towards short and sure answers where it is not.

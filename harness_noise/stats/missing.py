@@ -36,7 +36,7 @@ UNTOLD = Reach()
 
 
 def t_reach(low: FloatArray, high: FloatArray, design: Design, estimator: Estimator) -> Reach:
-    """Return the range of t of a mean whose values may lie anywhere in [low, high]. `UNTOLD` if it is not known.
+    """Return bounds of t with values anywhere in [low, high], and whether t rises with each. `UNTOLD` if not known.
 
     Args:
         low: (n,) the lowest difference of each question that the missing scores allow.

@@ -135,7 +135,7 @@ def contrast_moments(
 
 
 def mean_variance(d: FloatArray, design: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:
-    """Return P weighted means with cluster-robust variances and df. Noise is not split into kinds."""
+    """Return means of (P, n) values by weight, with cluster-robust variances and df. Noise is not split into kinds."""
     d = np.atleast_2d(d)
     P, n = d.shape
     weights, counts = task_weights(design, shown)
@@ -187,7 +187,7 @@ def _count_clusters(design: Design, shown: BoolArray | None) -> FloatArray:
 
 
 def _variance(e: FloatArray, design: Design, by_cell: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
-    """Return (P,) variances of P means and their df, from residuals, crossed clusters included. NaN if none."""
+    """Return (P,) variances of P means and their df, from (P, n) residuals, clusters crossed or not. NaN if none."""
     if design.crossed is None:
         return by_cell.variances(e, estimator), np.full(len(e), by_cell.df)
     each = [crossed_variance(row, design, estimator) for row in e]
@@ -203,7 +203,7 @@ def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
 def _inverse_df_of_answer_noise(
     run: QuestionStats, shares: FloatArray, design: Design, shown: BoolArray | None, whole: FloatArray
 ) -> FloatArray:
-    """Return (P,) one run's part Σ (c_i s²_i/V)²/(k_i − 1) of 1/df, for V = `whole`.
+    """Return (P,) one run's part Σ (c_i s²_i/V)²/(k_i − 1) of 1/df. If k_i = 1, others of its task take its share.
 
     It is free of the scale of the scores, of which it would take the fourth power. The share of questions with one
     answer, which borrow the mean s² of the others of their task, goes to these.
@@ -290,7 +290,7 @@ class RunComponent:
 
 
 def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> RunComponent | None:
-    """Estimate the variance between runs from (n, K) scores, column j being run j. None if too little data.
+    """Return a `RunComponent` from (n, K) scores, column j being run j. None with few questions that all runs have.
 
     Run means come from the questions that every run has scored; None with K < 2, or with fewer than
     two such questions in a task.
@@ -354,7 +354,7 @@ def moving_together_p(values: FloatArray) -> FloatArray:
 
 
 def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
-    """Add the variance between runs to that of a mean or difference, and adjust df [Searle, §4.5]. Unchanged if ≤ 0.
+    """Add the variance between runs, negative or not, and adjust df [Searle, §4.5]. Unchanged if nothing is left.
 
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
     three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
@@ -412,7 +412,7 @@ def ratio_skewness(z: FloatArray, y: FloatArray, design: Design) -> float:
 
 
 def _level_sums(d: FloatArray, design: Design) -> FloatArray:
-    """Return (G,) residual sums by cluster, rescaled as if all clusters had one size."""
+    """Return (G,) sums by cluster of what questions lie above their mean, rescaled as if clusters had one size."""
     sizes = np.maximum(np.bincount(design.strata), 1)
     means = (np.bincount(design.strata, weights=d) / sizes)[design.strata]
     by_cell = cells(design)
@@ -432,7 +432,7 @@ def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray
 
 
 def intraclass_correlation(d: FloatArray, design: Design) -> float | None:
-    """Return the intraclass correlation within clusters (ANOVA estimate) [Searle, §3.6]. None if undefined.
+    """Return the ANOVA intraclass correlation within clusters of one task [Searle, §3.6]. None if undefined, crossed.
 
     None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """

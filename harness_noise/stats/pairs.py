@@ -92,7 +92,7 @@ def sides_of(
 
 
 def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) -> FloatArray:
-    """Return (P,) correlations over questions between A's and B's mean scores. NaN if one is constant."""
+    """Return (P,) correlations of A's and B's (P, n) mean scores over the `shown` questions. NaN if one is constant."""
     here = np.ones(x.shape) if shown is None else shown
     n, each = here.sum(axis=1, keepdims=True), []
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -114,7 +114,7 @@ def from_questions(
     fixed: bool = False,
     shown: BoolArray | None = None,
 ) -> tuple[dict[str, Any], dict[str, BoolArray], Contrast, Terms | None]:
-    """Compute A − B in P pairs from question statistics: columns, repeat flags, contrasts, data-noise limits.
+    """Compute A − B in P pairs from A's and B's (P, n) statistics: columns, repeat flags, contrasts, data-noise limits.
 
     Args:
         runs: statistics of A and of B, (P, n) each.

@@ -169,7 +169,7 @@ class _Work:
 
 
 def _from_questions(work: _Work, rows: IntArray) -> None:
-    """Fill in the columns of these pairs, each from the questions that both of its models have."""
+    """Fill in the columns of pairs `rows` at once, each from the questions that both of its models have."""
     models = (work.out.a[rows], work.out.b[rows])
     shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
     runs = [work.stats.runs(each) for each in models]

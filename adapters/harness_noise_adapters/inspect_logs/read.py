@@ -308,7 +308,7 @@ def _hints(task: TaskAnswers, gathered: GatheredMeans) -> list[Note]:
 
 
 def _with_record(run: Run, task: TaskAnswers) -> Run:
-    """Return the run with late answers marked and its record of stopping, or a note if its scores changed since."""
+    """Return the run with late answers marked and its stopping record. If scores changed: a note, no decision."""
     stops, drawn = drawing.read_block(task.log.header.stopping.get(RECORD))
     if stops and task.log.paths and not _still_decided(task):
         words = " and ".join(row["decision"] for row in stops)

@@ -132,7 +132,7 @@ class Header:
 
 
 def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
-    """Read a log's header from its top-level values. Refuse one without task and model.
+    """Read a log's header from its top-level values, counting `faults`. ValueError (NotALogError): no task or model.
 
     Raises:
         NotALogError: it does not say which task and which model it is of.

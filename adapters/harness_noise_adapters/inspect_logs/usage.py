@@ -29,7 +29,7 @@ _TOKENS = {
 
 
 def with_usage(scores: Sequence[Scores], task: TaskAnswers, names: Sequence[str]) -> tuple[list[Scores], list[Note]]:
-    """Return the scores, those of single answers with measures (tokens, cost, time), and notes on what is excluded.
+    """Return the scores, those of single answers with `usage` set (tokens, cost, time), and notes on what is excluded.
 
     Args:
         scores: of the task.
@@ -107,7 +107,7 @@ def _own_tokens(by_model: Mapping[str, Any], by_role: Any, header: Header) -> di
 
 
 def _renamed(usage: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one model's token counts under our names. Cached input is added to the input.
+    """Return one model's token counts under our names, None if absent. The input gets its cached part, if not in it.
 
     Inspect's `input_tokens` leaves out what a provider's cache held."""
     out = {ours: usage.get(theirs) for theirs, ours in _TOKENS.items()}

@@ -204,7 +204,7 @@ def _samples_in(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _run_of_results(path: Path, samples: Mapping[str, dict[str, Path]]) -> RunFiles:
-    """Return a run: a results file and the samples of its date. Undated: the only ones there, or those named for it."""
+    """Return a run: results and samples of their date. Without date: the only samples, undated, or named for it."""
     if date := _date(path):
         return RunFiles(path, samples.get(date, {}))
     if len(samples) == 1:

@@ -273,7 +273,7 @@ class Reading:
 
 
 def _notes_on_files(output: RunFiles, native: Native) -> list[Note]:
-    """Return notes if a run has no results file, or did not end."""
+    """Return notes if a run has no results file, or ended before it had all its further answers."""
     notes: list[Note] = []
     if output.results is None:
         said = (
@@ -305,7 +305,7 @@ def _group_rows(native: Native) -> list[GroupRow]:
 
 
 def read_output(output: RunFiles, options: ReadOptions) -> Reading:
-    """Read one run's files, missing scores kept as missing. Refuse files without any metric that can be read."""
+    """Read one run's files as a `Reading`, missing scores kept as missing. Refuse files without any readable metric."""
     options.question_field(output.path)
     native = Native(outputs.read_results(output.results)) if output.results is not None else Native({})
     if output.only is not None:

@@ -104,7 +104,7 @@ def remove(results: dict[str, Any]) -> None:
 
 
 def carried_estimates(block: object) -> list[Mapping[str, Any]]:
-    """Return our estimates in the `noise` block of a results file, [] if there is none."""
+    """Return the estimates in a `noise` block as mappings, malformed ones left out. [] if there is none."""
     rows = block.get("estimates") if isinstance(block, Mapping) else None
     return [
         row
@@ -280,7 +280,7 @@ class Native:
         return [name for name in self.table if name not in self.tasks]
 
     def weighting(self, name: str, metric: str) -> Weighting:
-        """Return the weights of tasks that give a group's value: "equal", or "size" (also if that is unclear).
+        """Return the weights that reproduce a group's value from its tasks: "equal", or "size" (also if unclear).
 
         No file says it. Tasks with the same score leave the choice to other filters and metrics, or to our own means.
         """

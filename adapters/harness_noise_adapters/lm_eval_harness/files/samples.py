@@ -162,7 +162,7 @@ class SamplesLog(_ReadAgain):
         return [found.get(row, {}) for row in rows]
 
     def inputs(self, rows: Sequence[int]) -> list[str]:
-        """Return hashes of requests and target of these rows' questions, "" if not stored. Refuse a changed file.
+        """Return one hash of each row's requests and target as stored, "" if they are not. Refuse a changed file.
 
         "" of one whose requests were not kept.
         """
@@ -377,7 +377,7 @@ class Samples:
         return list(map(sys.intern, clusters))
 
     def name_questions(self, scan: Scan) -> None:
-        """Set keys (doc_hash, the user's field, or for media doc_id/target) and clusters after all rows were added."""
+        """Set keys (doc_hash, user's field, for media doc_id/target, repeats numbered) and clusters after all rows."""
         self.distinct = scan.index.distinct()
         self.keys = self.hashes = scan.index.unique_keys()
         if self.wanted.key is not None:
@@ -399,7 +399,7 @@ class Samples:
 
 
 def asked_twice(samples: Samples) -> dict[str, Any]:
-    """Return `Questions` fields on equal documents: `doubles`, and `by_words`, a SPEC to cluster them. {} if none.
+    """Return `Questions` fields of equal documents: `doubles` (tuples of rows), `by_words` (a SPEC). {} if none.
 
     Documents of equal hashes are; others if all their requests and their target are the same, which a pass of its own
     tells of those with one prompt and one target.

@@ -399,7 +399,7 @@ class Scan:
             ]
 
     def _asked(self, block: Sequence[tuple[int, bytes, Row, int]]) -> list[Any]:
-        """Return the fields of rows' documents that SPECs read, or the whole documents."""
+        """Return, in one flat list, the values in rows' documents that SPECs read, or the whole documents."""
         docs: list[Any] = [row.get("doc") for _, _, row, _ in block]
         if self._names is None or set(map(type, docs)) != {dict}:
             return docs

@@ -60,7 +60,7 @@ _EPILOG = "error bars (harness-noise), options of run (`lm-eval run --help` expl
 
 
 def main(argv: list[str]) -> int:
-    """Run `lm-eval ARGV` with our options added. Return its exit code, 1 after a printed error. Refuse wrong options.
+    """Run `lm-eval ARGV` with our options. Return its exit code, 1 after a printed error. Wrong options: InputError.
 
     Raises:
         InputError: a noise option that cannot be used, lm-eval is not installed, or a cluster field
@@ -162,7 +162,7 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
 
 
 def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
-    """Return checked Options: flags override the file of `--noise_config`, which overrides the `noise:` block."""
+    """Return checked Options, also if none is set: flags override the `--noise_config` file, and that the block."""
     chosen = dict(in_yaml or {})
     if "config" in flags:
         chosen |= read_file(flags.pop("config"))
@@ -176,7 +176,7 @@ def _options(flags: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
 
 @contextmanager
 def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
-    """Within the block, point `args.config` at a copy without our `noise:` block. Yield its options, or None.
+    """Set `args.config` to a copy without our `noise:` block, deleted after the with block. Yield its options, or None.
 
     Anything else that is wrong with the file is left for lm-eval to say.
     """
@@ -235,7 +235,7 @@ def next_step(session: Session) -> str | None:
 
 
 def not_whole(saving: Saving) -> str:
-    """Return a sentence on which of the run's files are not complete on disk, and what to do."""
+    """Return a sentence on which files of an incompletely saved run are not whole on disk, and what to do."""
     tasks = [task for task in saving.cut if task]
     what = f"the samples of {', '.join(tasks)} are" if tasks else "the results are"
     if saving.results is not None and set(tasks) <= saving.samples.keys():

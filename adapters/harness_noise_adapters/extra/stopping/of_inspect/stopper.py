@@ -211,7 +211,7 @@ class Stopper:
             self.moved = None
 
     def reason(self, key: str, epoch: int) -> str | None:
-        """Check the rule. Return why to skip an answer (stopped, not drawn, enough epochs), or note its start: None."""
+        """Check the rule. Return why to skip an answer (stopped, undrawn, enough epochs), else None, noting a start."""
         answer = key, epoch
         if answer not in self.block:
             return None if self.asking.sample is None else f"not in the random subset of {len(self.part):,} questions"

@@ -42,7 +42,7 @@ class Answered(MetricAnswers):
     """Cells that are not scores."""
 
     def keep_apart(self) -> None:
-        """Make every answer its own question with a new name (`name#2`), so that equal names are no longer repeats."""
+        """Order answers by question and make each a question with a new name (`name#2`), so that none is a repeat."""
         self.take(np.argsort(np.array(self.places), kind="stable").tolist())  # question by question
         keys, hashes, records, before = self.keys, list(self.hashes), self.records, self.places
         targets = list(self.targets)

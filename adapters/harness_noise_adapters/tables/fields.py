@@ -137,7 +137,7 @@ def fields_of(
 
 
 def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
-    """Return a recognised file whose known format is overridden by the user's columns. Refuse a missing field."""
+    """Return a recognised file, its format overridden by the user's columns. Refuse fields that the first row lacks."""
     first = next((row for block in source.blocks() for row in block.rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():

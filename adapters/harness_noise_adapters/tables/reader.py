@@ -277,7 +277,7 @@ class FileReader:
         values: list[Any],
         causes: IntArray,
     ) -> None:
-        """Convert cells to scores and add these answers, with causes for missing ones. Refuse too many odd cells."""
+        """Convert cells to scores, missing where a cause applies, and add these answers. Refuse too many odd cells."""
         for number, cause in enumerate(self.causes):
             mine = np.flatnonzero(causes == number)
             if cause.if_empty:

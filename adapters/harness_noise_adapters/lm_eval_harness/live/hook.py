@@ -122,7 +122,7 @@ def growing(options: Options) -> Any:
 
 
 def check_before(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Refuse options on wrong fields, tasks or patterns before lm-eval loads the model. Only warn of other errors.
+    """Refuse options on wrong fields, tasks or patterns before a named model is loaded. Only warn of other errors.
 
     Raises:
         InputError: a choice of the user's that does not fit the run.
@@ -351,7 +351,7 @@ class _Live:
         return results
 
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
-        """Return a copy of the results with error bars, its samples too if `annotated`. Fill the session."""
+        """Return a copy of results with error bars (samples if `annotated`). Set their `repeats`, fill the session."""
         session = self.session
         self.asking.record(results)
         with same_random_state():

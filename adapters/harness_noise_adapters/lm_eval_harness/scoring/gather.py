@@ -400,7 +400,7 @@ def _drops(task: TaskFacts, key: Key, column: Scored) -> bool:
 
 
 def _mean_of(task: TaskFacts, measured: _Metric, notes: list[Note]) -> Iterator[Scores]:
-    """Yield the scores of a metric that is a mean over questions, and of a vote over answers."""
+    """Yield scores of a metric that is a mean over questions (unless only a vote is known), and of a vote. Note it."""
     key, values = measured.key, measured.values
     K = values.shape[1]
     mean_of, together = _own_value(task, measured)
@@ -536,10 +536,7 @@ def _corpus_scores(task: TaskFacts, measured: _Metric, reason: str, out: Gathere
 
 
 def _new_acc_prob(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
-    """Return `acc_prob` scores for each `acc` with known likelihoods. [] if the task has its own `acc_prob`.
-
-    `left_out` gets reason → tasks without one.
-    """
+    """Return `acc_prob` for each `acc` with likelihoods ([] if the task has its own). Reasons go to `left_out`."""
     out: list[Scores] = []
     if any(part.metric == choices.METRIC for part in scores):  # the task has a metric of that name
         return out

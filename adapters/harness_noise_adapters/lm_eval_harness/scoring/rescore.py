@@ -89,7 +89,7 @@ def logged(rows: Sequence[Row]) -> FilterScores:
 def rescore(
     task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int, *, uneven: bool = False
 ) -> FilterScores:
-    """Return scores of single answers by lm-eval's filters and metrics, or only its own values if these fail.
+    """Return scores of single answers by lm-eval's filters and metrics, or its own values if these fail or are unsafe.
 
     Args:
         task: lm-eval's task object.

@@ -75,7 +75,7 @@ def find_answers(table: TableFacts, roles: Roles, said: Mapping[str, str], off: 
 
 
 def settle_lone_answer(roles: Roles, said: Mapping[str, str], off: Sequence[str]) -> None:
-    """Move a lone column `answer` to the model's words if its cells differ within a question. Else mark it as unsure.
+    """Move a lone column `answer` from `gold` to `pred` if its cells differ within a question. Else set `either`.
 
     Nothing else tells a right answer from a reply: both are called `answer`."""
     column, question = roles.gold, roles.question

@@ -33,7 +33,7 @@ def stem_of(path: PurePath) -> str:
 
 
 def places_of(paths: Sequence[PurePath]) -> Places:
-    """Return which part of files' paths (folder, file name) gives model, task, repeat. Raise AskError if unclear.
+    """Return which part of files' paths (folder, file, "") gives model, task, repeat. Raise AskError if unclear.
 
     Raises:
         AskError: one part varies, and it is not known whether it names models or tasks.

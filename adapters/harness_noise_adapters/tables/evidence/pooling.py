@@ -240,7 +240,7 @@ def _ask_of_conditions(table: TableFacts, roles: Roles, pools: Pools, rest: Sequ
 
 
 def _follows_score(column: ColumnFacts, score: ColumnFacts) -> bool:
-    """Return True if each value of a column goes with one score: it describes the outcome, not a condition."""
+    """Return True if each value of a column, most of them repeated, goes with one score: an outcome, no condition."""
     if score.kind == "scores" or score.is_constant or len(column.distinct) * 2 > len(column.codes):
         return False
     values, numbers = np.unique(score.numbers, return_inverse=True)

@@ -350,7 +350,7 @@ def note_failed(roles: Roles) -> None:
 
 
 def store_chosen(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Store in `roles` the columns that the user named, except for those that are decided on later."""
+    """Store in `roles` the columns that the user named, if they exist, except for those that are decided on later."""
     for ours, theirs in said.items():
         column = table.named(theirs)
         if column is None:

@@ -58,7 +58,7 @@ class Flag:
 def flag(
     metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ, *, of_file: bool = False
 ) -> Flag | None:
-    """Return the `Flag` of a run with its settings, by its metadata, else environment variables. None if off.
+    """Return the `Flag` of a run by its metadata (also if they only ask less), else by environment. None if off.
 
     Args:
         metadata: of the task, over those of the run.

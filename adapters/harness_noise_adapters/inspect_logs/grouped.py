@@ -96,7 +96,7 @@ def of_groups(
 
 
 def _scores_of_group(whole: Scores, called: str, rows: Sequence[int], metric: str) -> Scores:
-    """Return the scores of one group of samples as a task "TASK: GROUP"."""
+    """Return the scores of one group of samples (its rows) as a task "TASK: GROUP", without native value."""
     questions = whole.questions.at(rows)
     if questions.inputs is not None:  # two groups may ask one thing, which makes them no clusters of one task
         questions = replace(questions, inputs=tuple(f"{called}: {words}" for words in questions.inputs))

@@ -228,7 +228,7 @@ def _place_estimates(live: Live, results: EvalResults, read: LogRun, estimates: 
 
 
 def _reasons_left_out(live: Live, results: EvalResults, read: LogRun) -> list[str]:
-    """Return sentences on scores without error bars, with the reason, and on a task's own noise() under settings."""
+    """Return sentences on scores without error bars, with reasons, and if we have settings on a task's own noise()."""
     task, means, authors = live.spec.task, read.gathered.means, inject.of_authors(results.scores)
     out = list(read.gathered.unreadable)
     reproduced = {mean.index for mean in means if mean.reproduced}

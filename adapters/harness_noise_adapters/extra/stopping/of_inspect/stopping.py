@@ -292,7 +292,7 @@ def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
 
 
 def read(where: str, task: str, cluster: UserSpec | None, folders: Sequence[str], what: str) -> LogRun:
-    """Read the one log of this task at a path, to compare the running task with. Refuse none or several logs.
+    """Read the only LogRun of this task at a path, to compare the running task with. Refuse none or several logs.
 
     Args:
         where: a log, or a folder with one of the task.

@@ -60,10 +60,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         of_pair, listed, remarks, each_what = _compare_pair(run_a, run_b, settings, n_questions)
         alone += each_what
         if (stopped := correction((run_a, run_b))) is not None:
-            of_pair = [
-                stopped.as_recorded(row, what, settings) if isinstance(what, Compared) else row
-                for row, what in zip(of_pair, each_what, strict=True)
-            ]
+            of_pair, why_not = stopped.correct(of_pair, each_what, settings)
+            remarks = [*remarks, *why_not]
         rows += [row.named(run_a=run_a.name, run_b=run_b.name) for row in of_pair]
         flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]

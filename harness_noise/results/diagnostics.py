@@ -498,7 +498,8 @@ _ALL = (
         STOPPED,
         Severity.CARE,
         "the run stopped early, when it was decided or precise enough: this row does not allow for that",
-        "Report the estimate and the interval of the table “When the run stopped” (sequential in JSON)."
+        "Report the estimate and the interval that `analyze` shows of the whole run, under “When the run stopped” "
+        "(sequential in JSON)."
         f"{words('stopped_early')}",
         page=(
             "The run stopped before everything was asked, because a rule had decided or its standard error was small "

@@ -153,6 +153,65 @@ def test_another_baseline_is_not_corrected_and_the_headline_says_so(runs: Any, c
     assert capsys.readouterr().out.lstrip().startswith("stopped early, not corrected: ")
 
 
+def whys(table: Any) -> list[str]:
+    """What is said on rows of a stopped run that are not corrected, without the names of the rows."""
+    said = [note for note in table.notes if note.code == "not_for_looks"]
+    return [note.as_text().removeprefix(f"{OWN}: stopped early, not corrected: ") for note in said
+            if note.as_text().startswith(f"{OWN}: ")]  # fmt: skip
+
+
+OWN = "gen / exact_match / strict"
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"),
+    [
+        ({}, None),
+        ({"test": "sign"}, "no look was taken with `test='sign'`"),
+        ({"level": 0.9}, "the looks were at `level=0.95`"),
+        ({"cluster": "template"}, "the looks had other clusters than `cluster='template'`"),
+    ],
+)
+def test_it_is_said_why_a_row_is_not_corrected(runs: Any, choice: dict[str, Any], why: str | None) -> None:
+    folder, _ = runs
+    for a, b in (("a", "b"), ("b", "a")):
+        assert whys(hn.compare(folder / a, folder / b, **choice)) == ([why] if why else [])
+    assert not whys(hn.compare(folder / "b", folder / "c"))  # neither has stopped
+
+
+def test_a_margin_and_another_metric_are_reasons_too(runs: Any) -> None:
+    a, b = (hn.read(runs[0] / name)[0] for name in "ab")
+    a = replace(a, stops=tuple({**record, "decision": "not shown to differ"} for record in a.stops))
+    assert whys(hn.compare(a, b, margin=0.5)) == ["no look tested `margin=0.5`"]
+    others = [note.as_text() for note in hn.compare(runs[0] / "a", runs[0] / "b").notes if note.code == "not_for_looks"]
+    assert others == [f"gen / exact_match / flexible: stopped early, not corrected: the looks were at {OWN}"]
+    a = replace(a, stops=tuple({**record, "rule": "se"} for record in a.stops))
+    assert whys(hn.compare(a, b)) == []  # of both metrics at once
+    (note,) = [note for note in hn.compare(a, b).notes if note.code == "not_for_looks"]
+    assert note.as_text().endswith("its own mean was precise enough, which no difference allows for")
+
+
+def test_scores_that_are_drawn_anew_are_told_from_another_baseline(runs: Any, capsys: Any) -> None:
+    folder, _ = runs
+    a, b, c = (hn.read(folder / name)[0] for name in "abc")
+
+    def scored_again(run: Any) -> Any:
+        """The first answers get the opposite scores."""
+        flip = (np.arange(200) < 7)[:, None]
+        parts = [replace(x, values=np.where(flip[: len(x.values)], 1 - x.values, x.values)) for x in run.scores]
+        return replace(run, scores=tuple(parts))
+
+    assert whys(hn.compare(scored_again(a), b)) == [f"the scores of {a.name} are not those of the looks"]
+    for other in (c, scored_again(b)):
+        said = f"the looks compared it with another run than {other.name}, or its scores have changed"
+        assert whys(hn.compare(a, other)) == whys(hn.compare(other, a)) == [said]
+    assert main(["compare", str(folder / "a"), str(folder / "c"), "--legend"]) == 0
+    found = capsys.readouterr()
+    assert "the looks compared it with another run" in found.err  # one of the first hints
+    text = " ".join(found.out.split())
+    assert "that `analyze` shows of the whole run, under “When the run stopped”" in text  # not a table of this output
+
+
 def test_slices_are_not_corrected(runs: Any) -> None:
     folder, _ = runs
     table = hn.compare(folder / "a", folder / "b", by=["meta.source"])

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness_noise.arrays import BoolArray, FloatArray, HashArray, IntArray
 from harness_noise.data.clusters import OuterFields
+from harness_noise.data.measures import spellings
 from harness_noise.data.notes import Note
 from harness_noise.data.places import check_grid
 from harness_noise.data.questions import text_hash
@@ -273,7 +274,8 @@ class TableReader(FileReader):
             for cells in tables.values():
                 cells.keep_apart()
         repeated = any(len(cells.keys) < len(cells.values) for cells in tables.values())
-        asked = (*self.options.fields, *self.options.usage, *self.options.factors)
+        usage = spellings(self.options.usage) if self.options.usage else ()
+        asked = (*self.options.fields, *usage, *self.options.factors)
         notes = [Note(code, f"{self.path.name}: {text}") for code, text in self.columns.roles.notes]
         certified = self.columns.note(self.path, asked, repeated=repeated)
         self.notes = [certified, *self.columns.clusters_note(asked), *notes]

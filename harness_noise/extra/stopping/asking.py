@@ -13,7 +13,7 @@ from ...settings import Settings
 from ..boundaries import Looks
 from .growing import Pair, comparisons, judged_by_looks, look, looks_path
 from .rules import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
-from .stopped import as_recorded, is_of
+from .stopped import correct, is_of
 
 __all__ = [
     "FEWEST_UNITS",
@@ -21,8 +21,8 @@ __all__ = [
     "NARROWEST",
     "Pair",
     "StoppingRule",
-    "as_recorded",
     "comparisons",
+    "correct",
     "is_of",
     "looked",
 ]

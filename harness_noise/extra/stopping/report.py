@@ -31,7 +31,11 @@ def stop_section(rows: Sequence[Sequential], title: str = "Looks at a run that g
         ),
         Column("interval", fmt.interval_of, "valid whenever the looks stop it"),
         Column("p", "p_value", "allowing for the looks"),
-        Column("plain", "estimate_unadjusted", "mean, not corrected for the looks"),
+        Column(
+            "plain",
+            "estimate_unadjusted",
+            "without the correction for the looks: too extreme on average if they stop a run",
+        ),
         TextColumn("Decision", lambda row: fmt.plain(fmt.scale_of(row).verdict(row.decision))),
     )
     return section(title, rows, columns)

@@ -7,6 +7,7 @@ by a path or a name. Answers that were under way then are in the log, and no loo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import NamedTuple
@@ -17,8 +18,10 @@ from ...analysis.difference import Compared, pair_kernel
 from ...analysis.rows import Filled, RowDecision
 from ...analysis.sample import Aligned, align, group_shares
 from ...arrays import FloatArray
-from ...data.scores import Run, Scores
+from ...data.notes import Note
+from ...data.scores import CorpusScores, Run, Scores
 from ...data.units import Equivalent
+from ...errors import parameter, some_of
 from ...results.diagnostics import STOPPED
 from ...results.forms import finite
 from ...results.parts import SEQUENTIAL, Sequential
@@ -70,18 +73,29 @@ def is_of(look: Sequential, what: Compared, settings: Settings, *, mirrored: boo
         settings: its `cluster`, if one is named, has to be that of the looks.
         mirrored: whether B is the run that stopped.
     """
+    return not _unlike(look, what, settings, mirrored=mirrored)
+
+
+def _unlike(look: Sequential, what: Compared, settings: Settings, *, mirrored: bool) -> str:
+    """Return how a difference is not the one that the run was stopped for, in words. "" if it is."""
     plain = look.estimate_unadjusted if look.diff is None else look.diff
     stopped, others = (what.parts_b, what.parts_a) if mirrored else (what.parts_a, what.parts_b)
     stopped = [_as_seen(part) for part in stopped]
     both = align(stopped, others, group_shares(stopped, what.group))
     if plain is None or both.a.empty or both.b.empty:
-        return False
+        return "the looks had other questions"
     diff = pair_kernel(both.a, both.b, Settings())[0].m.mean.item()
-    if not math.isclose(plain, diff, rel_tol=1e-6, abs_tol=1e-9):
-        return False
     found = fingerprints(both)
-    named = settings.cluster is not None
-    return look.baseline in (None, found.baseline) and (not named or look.clusters == found.clusters)
+    own, other = (what.run_b, what.run_a) if mirrored else (what.run_a, what.run_b)
+    if look.baseline not in (None, found.baseline):
+        return f"the looks compared it with another run than {other.name}, or its scores have changed"
+    if not math.isclose(plain, diff, rel_tol=1e-6, abs_tol=1e-9):
+        if look.baseline is None:
+            return "the difference is not that of the looks"
+        return f"the scores of {own.name} are not those of the looks"
+    if settings.cluster is not None and look.clusters != found.clusters:
+        return f"the looks had other clusters than {parameter('cluster', settings.cluster)}"
+    return ""
 
 
 def _as_seen(part: Scores) -> Scores:
@@ -89,27 +103,85 @@ def _as_seen(part: Scores) -> Scores:
     return part if part.late is None else replace(part, values=np.where(part.late, np.nan, part.values))
 
 
-def as_recorded(row: RowDecision, what: Compared, settings: Settings) -> RowDecision:
-    """Return the row corrected for looks, if the run was stopped for this difference, level and settings. Else the row.
+def correct(
+    rows: Sequence[RowDecision], each: Sequence[Compared | tuple[CorpusScores, CorpusScores]], settings: Settings
+) -> tuple[list[RowDecision], list[Note]]:
+    """Return rows corrected for looks if the run was stopped for them, and notes on why others of it are not.
+
+    Args:
+        rows: of a pair of runs.
+        each: the scores behind each row.
+        settings: those of the comparison.
+    """
+    out: list[RowDecision] = []
+    why: dict[tuple[str, str], list[str]] = {}
+    for row, what in zip(rows, each, strict=True):
+        if not isinstance(what, Compared):
+            out.append(row)
+            continue
+        reason = _why_not(row, what, settings)
+        out.append(row if reason is not None else _as_recorded(row, what))
+        if reason and STOPPED in row.codes:
+            why.setdefault((row.fields["task"], reason), []).append(_named(_key(row)))
+    return out, [
+        Note("not_for_looks", f"{some_of(names, 3)}: stopped early, not corrected: {reason}", task)
+        for (task, reason), names in why.items()
+    ]
+
+
+def _named(key: Key) -> str:
+    return " / ".join(text for text in key if text != "none")
+
+
+def _key(row: RowDecision) -> Key:
+    return row.fields["task"], row.fields["metric"], row.fields["scorer"]
+
+
+def _look_at(row: RowDecision, what: Compared) -> tuple[Sequential | None, bool]:
+    """Return the last look at a row's difference, None without one, and True if it is B that was stopped by it."""
+    own_look, other = looks_of(what.run_a).get(_key(row)), looks_of(what.run_b).get(_key(row))
+    return own_look or other, own_look is None
+
+
+def _why_not(row: RowDecision, what: Compared, settings: Settings) -> str | None:
+    """Return why a row is not corrected for looks, in words, "" if that is not known. None if it can be corrected."""
+    found, mirrored = _look_at(row, what)
+    if found is None:
+        return _no_look(what)
+    if found.ci_low is None:
+        return "the looks gave no interval"
+    plain = Settings()
+    if unlike := [name for name in _AS_LOOKED if getattr(settings, name) != getattr(plain, name)]:
+        return f"no look was taken with {' and '.join(parameter(name, getattr(settings, name)) for name in unlike)}"
+    if not math.isclose(found.level, settings.level):
+        return f"the looks were at {parameter('level', found.level)}"
+    # a margin asks for equivalence, which looks without it, or with another one, did not test
+    other_margin = settings.margin is not None and found.decision != Equivalent(settings.margin)
+    if other_margin and found.decision not in _MIRRORED:
+        return f"no look tested {parameter('margin', settings.margin)}"
+    return _unlike(found, what, settings, mirrored=mirrored) or None
+
+
+def _no_look(what: Compared) -> str:
+    """Return what a pair of runs was looked at for, in words, where that is not the row. "" without a record."""
+    looks = {**looks_of(what.run_a), **looks_of(what.run_b)}
+    if looks:
+        return f"the looks were at {some_of(list(map(_named, looks)), 3)}"
+    if any(record["rule"] == "se" for run in (what.run_a, what.run_b) for record in run.stops):
+        return "the run stopped when its own mean was precise enough, which no difference allows for"
+    return ""
+
+
+def _as_recorded(row: RowDecision, what: Compared) -> RowDecision:
+    """Return the row with the figures of the looks that the run was stopped by.
 
     Estimate, interval, p and verdict are then those of the stage-wise analysis, and the fixed-n figures stand in
-    `unadjusted`. Any other row stays as it is, with `stopped_early` where a run stopped.
+    `unadjusted`.
     """
-    key = (row.fields["task"], row.fields["metric"], row.fields["scorer"])
+    found, mirrored = _look_at(row, what)
+    assert found is not None
     diff = finite(row.fields["diff"])
-    own_look, other = looks_of(what.run_a).get(key), looks_of(what.run_b).get(key)
-    found = own_look or other
-    plain = Settings()
-    same = all(getattr(settings, name) == getattr(plain, name) for name in _AS_LOOKED)
-    if found is None or found.ci_low is None or not same or not math.isclose(found.level, settings.level):
-        return row
-    # a margin asks for equivalence, which looks without it, or with another one, did not test
-    unlike = settings.margin is not None and found.decision != Equivalent(settings.margin)
-    if unlike and found.decision not in _MIRRORED:
-        return row
-    if not is_of(found, what, settings, mirrored=own_look is None):
-        return row
-    look = found if own_look is not None else _mirrored(found)
+    look = _mirrored(found) if mirrored else found
     own, nothing = row.decision, np.array([np.nan])
     p = _column(look.p_value)
     better = look.decision in _MIRRORED

@@ -409,9 +409,7 @@ def kinds(preset: Preset) -> tuple[str, set[str]] | None:
 
 
 def _unwanted(preset: Preset) -> Callable[[bytes], bool] | None:
-    """Return a quick test, on bytes, for lines of a kind that the format skips, None if it skips none.
-
-    It is None if the preset has no kinds."""
+    """Return a quick test, on bytes, for lines of a kind that the format skips, None if it skips none."""
     kind = kinds(preset)
     if kind is None:
         return None

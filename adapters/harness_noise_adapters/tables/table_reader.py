@@ -77,9 +77,7 @@ def table_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, 
 
 
 def header_of(head: Block) -> Record | None:
-    """Return a file's first row if it describes the file (no field shared with later rows), else None.
-
-    It shares no name with the lines that follow."""
+    """Return a file's first row if it describes the file (no field shared with later rows), else None."""
     if head.cells:
         return None
     first, *rest = head.rows[:_COMPARED]

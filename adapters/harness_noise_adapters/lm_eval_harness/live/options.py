@@ -206,10 +206,7 @@ def groups(value: object, where: str) -> dict[str, str]:
 
 
 def _name_value_pairs(entries: object) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of mappings and NAME=VALUE,… texts, ("", value) of other values. None yields nothing.
-
-    The name is empty where there is none.
-    """
+    """Yield (name, value) of mappings and NAME=VALUE,… texts, ("", value) of other values. None yields nothing."""
     for entry in entries if isinstance(entries, (list, tuple)) else () if entries is None else (entries,):
         if isinstance(entry, Mapping):
             yield from ((str(name), value) for name, value in entry.items())

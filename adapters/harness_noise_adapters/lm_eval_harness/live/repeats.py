@@ -132,10 +132,7 @@ class Asking:
         """True if requests were given → their lengths, and the largest batch that was found with them."""
 
     def _times_of(self, name: str, task: Any) -> tuple[int, int]:
-        """Return a task's own answers per question, and those with ours. Remember in `raised` if we ask more often.
-
-        The task is not changed. If we ask more often, `raised` remembers it.
-        """
+        """Return a task's own answers per question, and those with ours. Remember in `raised` if we ask more often."""
         own = native_repeats(task)
         if own < self.wanted.get(name, 0) and hasattr(task, "_filters"):
             self.raised[name] = task

@@ -274,9 +274,7 @@ class TaskFacts:
 
 
 def own_code(config: Mapping[str, Any]) -> bool:
-    """Return True unless a task is scored by named metrics of lm-eval alone. Its own code may ask a model.
-
-    Such code may ask a model."""
+    """Return True unless a task is scored by named metrics of lm-eval alone. Its own code may ask a model."""
     rows = config.get("metric_list")
     names = [row.get("metric") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
     plain = bool(names) and all(isinstance(name, str) and name.isidentifier() for name in names)

@@ -306,7 +306,7 @@ def ask_of_counts(scene: Scene) -> None:
 
 
 def _ask_beside_worth(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise AskError if points above 1 next to a right answer may be a question's worth, not a score (f)."""
+    """Raise AskError if points above 1 next to right and given answers, and no judge, may be a question's worth (f)."""
     column, roles = one.column, scene.roles
     if one.group != "graded" or column.scale not in ("small", "hundred", "other") or column.kind == "scores":
         return
@@ -376,7 +376,7 @@ def _is_lowest(column: ColumnFacts, failed: BoolArray) -> bool:
 
 
 def _ask_of_family(scene: Scene, one: ScoreCandidate) -> None:
-    """Raise AskError if a score column has sisters of its prefix and scale: one, or all as metrics (j)."""
+    """Raise AskError if a score column has sisters of its prefix and scale, and none is sure: one, or all (j)."""
     prefix, _, rest = one.column.last.rpartition("_")
     if (
         not prefix

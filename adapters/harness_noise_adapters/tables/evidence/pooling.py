@@ -318,9 +318,7 @@ def _ask_what_differs(table: TableFacts, roles: Roles, pools: Pools, column: Col
 
 
 def whole_name(column: ColumnFacts) -> str | None:
-    """Return a SPEC (column or template) that gives each row a value, `none` if empty. None if impossible.
-
-    For rows without it, a template makes `none`. None if that is impossible."""
+    """Return a SPEC (column or template) that gives each row a value, `none` if empty. None if impossible."""
     if not column.empty:
         return column.name
     if not all(key.isidentifier() for key in column.keys):

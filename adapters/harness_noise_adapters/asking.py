@@ -59,7 +59,7 @@ def whole_number(value: object, what: str) -> int:
 
 
 def number(value: object, what: str) -> float:
-    """Convert a value (also a text) to a float. Refuse what is no number, naming `what`."""
+    """Convert a value (also a text or boolean) to a float, NaN too. Refuse what is no number, naming `what`."""
     try:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -214,7 +214,7 @@ def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) ->
 
 
 def _repeat_measure(part: Scores, kind: str, k: str | None) -> Scores | None:
-    """Return the scores of consistency, pass^k or pass@k, one value per question. None if not defined."""
+    """Return consistency, pass^k or pass@k per question (no k: fewest repeats). None without k repeats, or not 0/1."""
     from ..stats import passk
 
     if part.stops_on:

@@ -307,7 +307,7 @@ class Drawing:
     def interval(
         self, values: tuple[float, float, float], y: float, colour: str, *, hollow: bool, **about: str
     ) -> None:
-        """Draw a confidence interval (low, estimate, high) at height y. Hollow: it includes the reference line."""
+        """Draw an interval (finite low, estimate, high, not cut) at height y. Hollow: it includes the reference."""
         low, middle, high = self.px(values).tolist()
         at = float(self.py(y))
         line = f"M{number(low)} {number(at)}H{number(high)}"

@@ -71,7 +71,7 @@ class ResampledClusters:
 
 
 def blocks(values: FloatArray, design: Design) -> list[ResampledClusters]:
-    """Return `ResampledClusters` by block of tasks that share clusters. Those of one block are resampled together.
+    """Return a list of `ResampledClusters` of (n, R) values, one for each block of tasks that share clusters.
 
     Args:
         values: (n,) or (n, R) contrast values per question.
@@ -207,7 +207,7 @@ class Distribution:
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
 
     def interval(self, level: float, method: Method = "bca") -> Limits[float]:
-        """Return the BCa or percentile interval of the bootstrap distribution [Efron, eqs. 14.9–14.10]."""
+        """Return the BCa or percentile interval [Efron, eqs. 14.9–14.10], past the resamples Student's t if wider."""
         z = self.scale * float(critical(level, self.df))
         tails = special.ndtr(np.array([-z, z]))
         check_computed("method", method, "bca", "percentile")
@@ -275,7 +275,7 @@ def bootstrap(
     rng: np.random.Generator,
     minus: tuple[FloatArray, Design] | None = None,
 ) -> Distribution | None:
-    """Return the cluster-bootstrap distribution of a mean, or of a mean minus another. None: too few clusters.
+    """Return the cluster-bootstrap `Distribution` of a mean, or of it less an independent one. None: too few clusters.
 
     Args:
         d: (n,) contrast values.
@@ -302,7 +302,7 @@ def bootstrap(
 
 
 def studentised(d: FloatArray, design: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
-    """Return (B,) t statistics (θ* − θ)/se* in B resamples of clusters [Efron, §12.5]. None if undefined.
+    """Return t statistics (θ* − θ)/se* of those of B cluster resamples that vary [Efron, §12.5]. None if undefined.
 
     The errors are the clusters' own CR1 errors. Resamples in which nothing varies are left out. None if they are
     half of all, or a block has fewer than two clusters."""
@@ -404,7 +404,7 @@ class Wild:
     added."""
 
     def p_value(self, null: FloatArray | float = 0.0) -> FloatArray:
-        """Return (P,) two-sided wild-bootstrap p-values of a null: the share of |t*| at least as large as |t|."""
+        """Return (P,) wild-bootstrap p of a null, for means that vary: the share of |t*| at least as large as |t|."""
         delta = np.asarray(self.estimate - null)
         delta = np.where(np.abs(delta) <= ROUNDING * self.se, 0.0, delta)  # a difference of 0, however it was summed
         above = np.square(self.x + delta * self.y)
@@ -460,7 +460,7 @@ SHUFFLES = 999
 
 
 def cluster_means(d: FloatArray, codes: IntArray, seed: int = 0) -> ClusterMeans:
-    """Return clusters' means, standard errors and a permutation p that all are equal. NaN if none vary within.
+    """Return clusters' means, SEs by one pooled variance, and a permutation p that all are equal. NaN if none vary.
 
     The statistic is Σ n_g d̄_g², the sum of squares between clusters. Under the null the questions are exchangeable, so
     they are shuffled over clusters of the same sizes, `SHUFFLES` times; p = (1 + #{at least as large})/(1 + SHUFFLES)
@@ -500,7 +500,7 @@ def wild_weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iter
 
 
 def wild_test(d: FloatArray, design: Design, resamples: int, rng: np.random.Generator) -> Wild:
-    """Compute the wild cluster bootstrap of P weighted means, with the null imposed [MacKinnon].
+    """Compute the wild cluster bootstrap of means of (P, n) values that vary, with the null imposed [MacKinnon].
 
     The null Σ w_t μ_t = μ₀ is imposed by least squares [MacKinnon]: restricted residuals are e_i + δ a_i/Σ a_i². A
     resample takes the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may
@@ -546,7 +546,7 @@ def wild_test(d: FloatArray, design: Design, resamples: int, rng: np.random.Gene
 
 
 def _cluster_sums(values: FloatArray, design: Design, task: IntArray, T: int) -> Any:
-    """Return (G, P) sums by cluster. With several tasks, a sparse (G, T) matrix of sums by cluster and task."""
+    """Return (G, P) sums of (P, n) values by cluster. With several tasks P = 1: a sparse (G, T) matrix by task, too."""
     if T == 1:
         return sum_by(design.clusters, np.atleast_2d(values), design.n_clusters).T
     from scipy.sparse import csr_array  # not on the way of every comparison
@@ -557,7 +557,7 @@ def _cluster_sums(values: FloatArray, design: Design, task: IntArray, T: int) ->
 
 
 def by_wild(wilds: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
-    """Return the wild bootstrap's p-values of P differences, and its intervals if the settings ask for them.
+    """Return a `Test` of P differences: the wild bootstrap's p-values, and its intervals if the settings ask for them.
 
     Args:
         wilds: rows, and the resamples of their differences; of other rows nothing is known.

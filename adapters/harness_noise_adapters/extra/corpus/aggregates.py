@@ -71,7 +71,7 @@ class CallingTime:
 
 
 def registered(name: str) -> Aggregation:
-    """Return lm-eval's own aggregation function of that name. Refuse if it is not installed.
+    """Return lm-eval's own aggregation function of a name in `REGISTERED`. Refuse if it is not installed.
 
     Raises:
         NotPossibleError: lm-eval is not installed, or this one has no such aggregation.
@@ -89,7 +89,7 @@ def registered(name: str) -> Aggregation:
 
 
 def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fields: Any) -> CorpusScores:
-    """Return a metric over all questions (F1, BLEU, …) to be resampled. Raise NotPossibleError if it cannot be.
+    """Return a metric over all questions (F1, BLEU, …) to be resampled. Refuse a slow one, or of rows' order.
 
     Args:
         raw: see `Raw`.
@@ -150,7 +150,7 @@ def _kind_of_aggregation(aggregation: Aggregation) -> Literal["function", "order
 
 
 def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float]:
-    """Call an aggregation. Return its value and the seconds it took. Raise NotPossibleError if it fails."""
+    """Call an aggregation. Return its value and the seconds it took. Raise NotPossibleError on its ValueError."""
     start = time.perf_counter()
     try:
         value = aggregation(list(items))
@@ -200,7 +200,7 @@ Rows = list[list[list[float] | None]]
 
 
 def _summed(aggregation: Aggregation, records: list[list[Any]], expected: float) -> tuple[FloatArray, Value] | None:
-    """Return (n, K, S) statistics and the metric as a function of their sums. None if not known.
+    """Return (n, K, S) statistics and the metric as a function of their sums. None if not known or not `expected`.
 
     None if it is not a known metric of lm-eval, or if the sums do not give `expected`.
     """

@@ -273,3 +273,18 @@ def test_a_first_answer_that_stands_apart_is_said(tmp_path: Path) -> None:
     with noise(repeats=5) as session:
         toys.simple_evaluate(tmp_path, ["gen"])
     assert "first_answer_differs" not in estimate(session, "gen").diagnostics
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "equal"),
+    [
+        (np.array([1.0, np.nan]), np.array([1.0, np.nan]), True),
+        (np.array([1.0, 2.0]), np.array([1.0, 3.0]), False),
+        (np.array([1.0, 2.0]), np.array([1.0]), False),
+        (np.float64("nan"), float("nan"), True),
+        ((np.array([0.5]), 1), ([0.5], 1), True),
+        ("a", np.array(["a"]), False),
+    ],
+)
+def test_values_are_equal_item_by_item_and_nan_equals_nan(a: object, b: object, equal: bool) -> None:
+    assert rescore.same(a, b) is equal

@@ -200,13 +200,13 @@ def at_once(used: int, K: int) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Return True if two values are equal by ==, in tuples and lists item by item. NaN equals NaN, except in arrays."""
+    """Return True if two values are equal by ==, in tuples, lists and arrays item by item. NaN equals NaN."""
+    a, b = (value.tolist() if hasattr(value, "tolist") else value for value in (a, b))
     if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
         return math.isnan(b)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
-    equal = a == b
-    return bool(equal.all()) if hasattr(equal, "all") else bool(equal)
+    return bool(a == b)
 
 
 def is_first(docs: Sequence[Sequence[Any]], native: Sequence[Any]) -> bool:

@@ -125,7 +125,7 @@ NOTES: dict[str, str] = {
     "several_decisions": "several decisions, each at the error of one",
     "cannot_save": "few clusters leave nothing to save",
     "decision_void": "a decision whose scores have changed",
-    "not_for_looks": "why a run that stopped early is not corrected for that",
+    "stop_not_corrected": "why a run that stopped early is not corrected for that",
     "part_of_the_other": "the run compared with has answered only some of the questions",
     "no_full_benchmark": "why the whole benchmark is not estimated",
     "not_in_full_benchmark": "questions that are left out of the whole benchmark",
@@ -152,7 +152,7 @@ GRAVE = frozenset(
         "left_out",
         "missing_matters",
         "recomputed",
-        "not_for_looks",
+        "stop_not_corrected",
     }
 )
 """Codes of numbers that are wrong, lost, or not in the file: these notes are shown first."""

@@ -498,7 +498,7 @@ _ALL = (
         STOPPED,
         Severity.CARE,
         "the run stopped early, when it was decided or precise enough: this row does not allow for that",
-        "Report the estimate and the interval that `analyze` shows of the whole run, under “When the run stopped” "
+        "Report the estimate and the interval that an analysis of the whole run shows under “When the run stopped” "
         "(sequential in JSON)."
         f"{words('stopped_early')}",
         page=(

@@ -155,7 +155,7 @@ def test_another_baseline_is_not_corrected_and_the_headline_says_so(runs: Any, c
 
 def whys(table: Any) -> list[str]:
     """What is said on rows of a stopped run that are not corrected, without the names of the rows."""
-    said = [note for note in table.notes if note.code == "not_for_looks"]
+    said = [note for note in table.notes if note.code == "stop_not_corrected"]
     return [note.as_text().removeprefix(f"{OWN}: stopped early, not corrected: ") for note in said
             if note.as_text().startswith(f"{OWN}: ")]  # fmt: skip
 
@@ -183,11 +183,12 @@ def test_a_margin_and_another_metric_are_reasons_too(runs: Any) -> None:
     a, b = (hn.read(runs[0] / name)[0] for name in "ab")
     a = replace(a, stops=tuple({**record, "decision": "not shown to differ"} for record in a.stops))
     assert whys(hn.compare(a, b, margin=0.5)) == ["no look tested `margin=0.5`"]
-    others = [note.as_text() for note in hn.compare(runs[0] / "a", runs[0] / "b").notes if note.code == "not_for_looks"]
+    notes = hn.compare(runs[0] / "a", runs[0] / "b").notes
+    others = [note.as_text() for note in notes if note.code == "stop_not_corrected"]
     assert others == [f"gen / exact_match / flexible: stopped early, not corrected: the looks were at {OWN}"]
     a = replace(a, stops=tuple({**record, "rule": "se"} for record in a.stops))
     assert whys(hn.compare(a, b)) == []  # of both metrics at once
-    (note,) = [note for note in hn.compare(a, b).notes if note.code == "not_for_looks"]
+    (note,) = [note for note in hn.compare(a, b).notes if note.code == "stop_not_corrected"]
     assert note.as_text().endswith("its own mean was precise enough, which no difference allows for")
 
 
@@ -209,7 +210,7 @@ def test_scores_that_are_drawn_anew_are_told_from_another_baseline(runs: Any, ca
     found = capsys.readouterr()
     assert "the looks compared it with another run" in found.err  # one of the first hints
     text = " ".join(found.out.split())
-    assert "that `analyze` shows of the whole run, under “When the run stopped”" in text  # not a table of this output
+    assert "that an analysis of the whole run shows under “When the run stopped”" in text  # not a table of this output
 
 
 def test_slices_are_not_corrected(runs: Any) -> None:

@@ -124,7 +124,7 @@ def correct(
         if reason and STOPPED in row.codes:
             why.setdefault((row.fields["task"], reason), []).append(_named(_key(row)))
     return out, [
-        Note("not_for_looks", f"{some_of(names, 3)}: stopped early, not corrected: {reason}", task)
+        Note("stop_not_corrected", f"{some_of(names, 3)}: stopped early, not corrected: {reason}", task)
         for (task, reason), names in why.items()
     ]
 

@@ -34,6 +34,7 @@ def test_a_random_part_is_asked_and_the_log_says_which(canned, tmp_path):
     (drawn,) = record(one)["drawn"]
     assert drawn == {
             "task": "coins", "n_asked": 30, "n_total": N, "order_seed": 0, "stopped_early": False, "chances": None,
+            "n_only": None,
         }  # fmt: skip
     plain = canned.eval(
         task(canned, STRONG, seed=None), tmp_path / "plain", model="mockllm/strong", epochs=2, sample_id=sorted(part)

@@ -20,10 +20,10 @@ from harness_noise.data.clusters import CROSS
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.extra.arena import columns as engine
 from harness_noise.extra.arena.build import arena
 from harness_noise.extra.chance.correcting import without_chance
 from harness_noise.settings import Settings, consumers
-from harness_noise.stats import pairs as engine
 from harness_noise.stats.ranks import answers_above
 from support.notes import noted
 from support.same_rows import assert_same_row

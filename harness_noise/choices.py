@@ -238,7 +238,7 @@ class Register(Generic[C]):
         return len(self._items)
 
     def named(self, consumer: str = "") -> tuple[str, ...]:
-        """Return the names of the choices that users may type, only those a calculation supports if one is named."""
+        """Return the names registered so far, without `default`, that users may type (for one calculation)."""
         return tuple(x.name for x in self._items.values() if x.beside and (not consumer or consumer in x.consumers))
 
     def check(self, value: object) -> None:

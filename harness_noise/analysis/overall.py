@@ -160,7 +160,7 @@ class TopRows:
     """Top-level rows without scores."""
 
     def scored(self) -> list[tuple[Top, list[Scores]]]:
-        """Return every top-level task or group, each with the scores of its tasks."""
+        """Return the top-level tasks and groups that have scores, each with those of its tasks in all runs."""
         return [(top, [part for task in top.tasks for part in self.parts[task]]) for top in self.tops]
 
     def why_not(self, settings: Settings) -> str | None:

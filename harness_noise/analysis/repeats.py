@@ -272,7 +272,7 @@ def _on_all_questions(
 
 
 def _joined_repeats(arrays: Sequence[AnyArray | None], rows: Sequence[IntArray], n: int, blank: object) -> Any:
-    """Return the runs' arrays as one (n, K, …) array, repeats side by side. None if a run has no array."""
+    """Return the runs' arrays as one (n, K, …) array, each at its `rows`, else `blank`. None if a run has no array."""
     present = [array for array in arrays if array is not None]
     if len(present) < len(arrays):
         return None

@@ -150,7 +150,7 @@ class MetricAnswers:
         return _line_words(self.lines[number] if len(self.lines) else 0)
 
     def _grid(self, where: object) -> tuple[IntArray, tuple[str, ...] | None]:
-        """Return (n, K) numbers of the answers (−1: none), (K,) names of repeats or None. Drop duplicates from self.
+        """Return (n, K) answer numbers (−1: none), repeat names or None. Drop self's duplicates, refuse contradictions.
 
         With it come the (K,) names of the repeats, None if questions share none.
 

@@ -108,7 +108,7 @@ def mean_of_questions(values: FloatArray) -> float:
 
 
 def native_mean(part: Scores) -> float | None:
-    """Return the mean that the harness should report of these scores: over all repeats, or the first. Else None."""
+    """Return our mean to hold against the harness's: over all repeats, or the first. None if nothing is scored."""
     mean = mean_of_questions(part.values[:, :1] if part.native_is_first else part.values)
     return None if mean != mean else mean
 

@@ -232,7 +232,7 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 
 
 def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
-    """Return (tables, headings): the table cut to its chief columns, then split, to fit the width, and what was cut.
+    """Return (tables, left-out headings): no detail columns, equal ones in the title, cut and split to the width.
 
     With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
     """

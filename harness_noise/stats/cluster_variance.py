@@ -149,7 +149,7 @@ class Cells:
 
     @cached_property
     def leverage(self) -> FloatArray:
-        """(Q, C) share of its task's questions that a cell (cluster × task) holds. 0 in a task without questions."""
+        """(Q, C), Q contrasts, C cells (cluster × task): a cell's share of its task's questions. 0 in an empty task."""
         return np.asarray(self.sizes / np.maximum(self.task_sizes, SMALLEST)[:, self.strata])
 
     @cached_property

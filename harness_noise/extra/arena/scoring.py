@@ -91,7 +91,7 @@ def _column(values: Sequence[object]) -> AnyArray:
 
 
 def _notes_on_pair(about: str, found: Checked) -> list[Note]:
-    """Return notes on one pair's equal answers that were scored differently, and on its judge's flips."""
+    """Return notes on two models' equal answers scored differently: by the scoring, or by a judge's own noise."""
     notes = []
     if found.equal is not None:
         say = differently_note if scored_differently(found.equal) else equal_note

@@ -8,7 +8,7 @@ from .correcting import CHOICES, without_chance
 
 
 def prepare(run: Run, settings: Settings) -> Run:
-    """Return the run corrected as the settings say, with notes. Refuse as `without_chance` does."""
+    """Return the run corrected for chance, its notes in it. `chance` must be set. Refuse as `without_chance` does."""
     assert settings.chance is not None
     return without_chance(run, settings.chance, settings)
 

@@ -359,7 +359,7 @@ class Samples:
         self.doc_ids.extend([key if isinstance(key, int) and abs(key) < 2**62 else i for i, key in ids])
 
     def _clusters(self, first: int, samples: Sequence[Sample]) -> list[str | None]:
-        """Return new questions' clusters by the SPEC (refuse a missing field), else those in rows, or None."""
+        """List each new question's cluster by the SPEC (refuse a missing field), else its row's, None without one."""
         name_of = self.wanted.cluster
         if name_of is None:
             carried = [None if CLUSTER in metrics_of(sample[2]) else sample[2].get(CLUSTER) for sample in samples]

@@ -34,7 +34,7 @@ def is_metric(name: str) -> bool:
 
 
 def is_measure(name: str) -> bool:
-    """Return True if a name is, or ends in, the name of a score, metric or loss, such as `val_accuracy`."""
+    """Return True if a snake_case name is a score's, ends in a verdict, metric or loss, or starts like `rouge_`."""
     last = name.rpartition("_")[2]
     known = exact("verdict", name) or exact("graded", name) or is_metric(name) or is_metric(last)
     return known or ending("verdict", name) is not None or last in WORDS["metric"]["losses"]

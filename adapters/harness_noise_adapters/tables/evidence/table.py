@@ -289,7 +289,7 @@ _LETTERS = {"c", "p", "i", "n"}
 
 
 def _verdicts(texts: Sequence[str], n: int) -> str | None:
-    """Return `verdict` if all cells are words for right or wrong, `text` if they are answer letters, else None."""
+    """Return `verdict` if all cells say right or wrong, `text` if by letters but not C and I. None for others."""
     words = {text.lower() for text in texts}
     if len(words) > _MOST_WORDS or not words <= VERDICTS.keys() or len(texts) < n - 2:
         return None

@@ -133,8 +133,8 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
     notes = [Note("some_questions", f"the questions with {' and '.join(texts)}: {share}")]
     notes += [Note("left_out", f"{some_of(empty, 4)}: left out: no such question")] if empty else []
     if looked := list(dict.fromkeys(record["task"] for record in run.stops)):
-        said = f"{some_of(looked, 4)}: what allows for the early stop is of all questions, and left out with `only`"
-        notes.append(Note("left_out", said))
+        said = "`only` leaves out the estimate that allows for the early stop, since it is of all questions"
+        notes.append(Note("left_out", f"{some_of(looked, 4)}: {said}"))
     groups = [group.over([task for task in group.tasks if task in tasks]) for group in run.groups]
     some = replace(
         run,

@@ -241,7 +241,7 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
     on_slices = slice_sentences(table)
-    answer = on_slices[: len(table.heterogeneity) == 1]  # whether it varies over one field is what was asked
+    answer = on_slices[:1] if len(table.heterogeneity) == 1 else []  # whether it varies over one field was asked
     sentences = [
         *fmt.weights_line(every),
         *lost_to_adjustment(table),

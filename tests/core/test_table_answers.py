@@ -21,7 +21,7 @@ def test_an_id_that_numbers_the_answers_is_no_question_where_a_few_have_several(
     run = read(tmp_path / "t.csv", rows)
     (scores,) = run.scores
     assert scores.values.shape == (50, 4)
-    assert noted(run)[0] == "t.csv: score: score, 0/1, 50% ones; question: problem; repeat: trial; can be measures: id"
+    assert noted(run)[0] == "t.csv: score: score, 0/1, 50% ones; question: problem; repeat: trial; not used: id"
 
 
 def test_seeds_of_rows_do_not_number_the_answers(tmp_path):

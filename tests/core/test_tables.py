@@ -94,15 +94,15 @@ def test_models_tasks_metrics_and_repeats(csv_file):
     assert "not used" not in noted(read(csv_file, factors=["comment"])[0])[0]
 
 
-def test_a_column_that_can_be_a_measure_is_not_called_unused(csv_file):
+def test_a_measure_that_was_asked_for_is_used_whatever_its_column_is_called(csv_file):
     rows = [(f"q{i}", i % 2, i / 100, i / 7, f"c{i % 3}") for i in range(20)]
     (run,) = read(table(csv_file, ("id", "score", "usd", "cost_usd", "comment"), *rows))
     assert run.measurable == ("usd", "cost_usd")
-    assert noted(run)[0].endswith("; question: id; can be measures: usd, cost_usd; not used: comment")
+    assert noted(run)[0].endswith("; question: id; not used: usd, cost_usd, comment")
     (asked,) = read(csv_file, measures=["usd"])
-    assert noted(asked)[0].endswith("; question: id; can be measures: cost_usd; not used: comment")
+    assert noted(asked)[0].endswith("; question: id; not used: cost_usd, comment")
     (asked,) = read(csv_file, measures=["cost"])  # read from the column of another name
-    assert noted(asked)[0].endswith("; question: id; can be measures: usd; not used: comment")
+    assert noted(asked)[0].endswith("; question: id; not used: usd, comment")
 
 
 def test_the_notes_say_what_was_taken_for_what(csv_file):

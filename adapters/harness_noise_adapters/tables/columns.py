@@ -205,16 +205,13 @@ class TableColumns:
         return round(right), round(count)
 
     def note(self, path: Path | Rows, specs: Sequence[str] = (), *, repeated: bool) -> Note:
-        """Return the note that tells the user which column was read as what, which can be measures, and the unused."""
+        """Return the note that tells the user which column was read as what, and which were not used."""
         text = f"{path.name}: {self.certificate}"
         if self.roles.kind == "list":
             text += f"; the items of a list in {self.names['score']} are the repeats of its question, in order"
         elif repeated and "repeat" not in self.names and self.count is None:
             text += "; rows of one question are its repeats, in order"
         unused = [name for name in self.unused if AUTO not in specs and not mentioned(name, specs)]
-        measures = [name for name in unused if name in self.numeric]
-        unused = [name for name in unused if name not in self.numeric]
-        text += f"; can be measures: {', '.join(measures)}" if measures else ""
         return Note("read_as", text + (f"; not used: {', '.join(unused)}" if unused else ""))
 
     def clusters_note(self, specs: Sequence[str]) -> list[Note]:

@@ -66,11 +66,12 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
 
 
 def _is_plain(row: Estimate | Difference, sources: Sequence[Run | Estimate | Difference], settings: Settings) -> bool:
-    """Return True if a row is of one task's questions, equal in weight, paired and unclustered.
+    """Return True if a row is of one task's questions, equal in weight, paired, unclustered and without run effects.
 
-    Its variance per question is then that of a single value, which the range bounds.
+    Its variance per question is then that of a single value, which the range bounds. A run effect moves all questions
+    together: n times its part of the mean's variance has no bound.
     """
-    if row.cluster is not None or row.weights is not None or settings.unpaired:
+    if row.cluster is not None or row.weights is not None or settings.unpaired or settings.repeats_are == "runs":
         return False
     runs = [source for source in sources if isinstance(source, Run)]
     return bool(runs) and all(sum(part.key == row.key for part in run.scores) == 1 for run in runs)

@@ -316,7 +316,7 @@ def _planned(noise: Noise, goal: Asked) -> Plan:
         diagnostics=noise.diagnostics,
         notes=(
             *(Note("the_plan", said) for said in _assumptions(noise, goal)),
-            *(Note("the_pilot", said) for said in _trust(noise, goal, plug_in)),
+            *(Note("the_pilot", said) for said in _trust(noise, goal, K, plug_in)),
         ),
         _zero_one=noise.zero_one,
     )
@@ -363,15 +363,18 @@ def _assumptions(noise: Noise, goal: Asked) -> list[str]:
     return said
 
 
-def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
-    """Return sentences on how uncertain the pilot run's variance is. [] without a pilot."""
+def _trust(noise: Noise, goal: Asked, K: int, plug_in: PlugIn | None) -> list[str]:
+    """Return sentences on how uncertain the pilot run's variance is, for K answers each. [] without a pilot."""
     if not noise.pilot:
         return []
     if noise.upper is None:
         return ["How uncertain the pilot's variance is, is not known here: the plan takes it as it is."]
-    what, omega2 = "the data variance" if noise.split else "the variance", noise.variances.omega2
-    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from {_from(noise, goal)}"
-    if plug_in is None:
+    capped, omega2 = noise.start.at_most(K), noise.variances.omega2
+    what = "the data variance" if noise.split and not capped else "the variance"
+    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from {_from(noise, goal, K)}"
+    if plug_in is None and capped:
+        text += "."
+    elif plug_in is None:
         text += f", because the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
     elif goal.r2 is not None or noise.r2 is not None:  # the sentence on the labels has the estimate's own number
         text += "."
@@ -387,13 +390,14 @@ def _trust(noise: Noise, goal: Asked, plug_in: PlugIn | None) -> list[str]:
     return [text]
 
 
-def _from(noise: Noise, goal: Asked) -> str:
-    """Return a phrase for the variance that the plan starts from: its upper limit, or the most that is possible."""
-    limit, K = f"its upper {100 * goal.assured:.0f}% limit", goal.repeats or 1
+def _from(noise: Noise, goal: Asked, K: int) -> str:
+    """Return a phrase for the variance that a plan with K answers each starts from: an upper limit, or the largest."""
+    limit = f"its upper {100 * goal.assured:.0f}% limit"
     if noise.scale is None or not noise.start.at_most(K):
         return limit
-    low, high = (f"{end:g}" for end in noise.scale)
-    return f"{noise.start.most:.3g}, the largest that scores from {low} to {high} can have, which is below {limit}"
+    what, (low, high) = "" if noise.compared == ONE_RUN else "A − B of ", noise.scale
+    most = f"{noise.start.most:.3g}, the largest that {what}scores from {low:g} to {high:g} can have"
+    return f"{most}, which is below {limit}"
 
 
 def _theories(p: float, plan: Plan, goal: Asked) -> tuple[TheoryRow, ...]:
@@ -450,7 +454,8 @@ def _with_labels(result: Plan, noise: Noise, goal: Asked) -> Plan:
     if n and noise.upper is not None:
         likely = planning.labels_needed(noise.variances.at(goal.repeats or 1), r2, judged, noise.units, enough)
         if likely != n:
-            need += f", or {likely:,} if the pilot shows its true noise: the plan takes {_from(noise, goal)}"
+            start = _from(noise, goal, result.repeats)
+            need += f", or {likely:,} if the pilot shows its true noise: the plan takes {start}"
     text = f"{aim}, {need} (the judge predicts R² = {r2:.2g} of the labels). "
     text += f"Without a judge, people label {counted(result.n_questions, 'question')}"
     text += f"{_or_likely(result, noise, goal)}."

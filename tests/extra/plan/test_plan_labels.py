@@ -204,6 +204,43 @@ def test_no_plan_takes_more_noise_than_scores_in_their_range_can_have() -> None:
     assert hn.plan(runs=[clustered], effect=0.1).variance > 0.25, "a design effect comes on top"
 
 
+def test_noise_that_runs_share_has_no_largest_value() -> None:
+    rng = np.random.default_rng(0)
+    answers = [(i, k) for i in range(200) for k in range(4)]
+    moved = [int(rng.random() < (0.2, 0.8, 0.3, 0.9)[k]) for _, k in answers]
+    pilot = pd.DataFrame({"question": [i for i, _ in answers], "repeat": [k for _, k in answers], "score": moved})
+    of_runs = hn.plan(runs=[pilot], repeats_are="runs", effect=0.05)
+    assert of_runs.variance > 20, "all questions move together: more of them hardly help"
+    assert of_runs.n_questions > 50_000
+    of_answers = hn.plan(runs=[pilot], effect=0.05)
+    assert of_answers.variance == 0.25
+    assert of_answers.omega2 is not None
+    assert of_answers.omega2 < 0
+    text = " ".join(note.as_text() for note in of_answers.notes)
+    assert text.endswith("0.25, the largest that scores from 0 to 1 can have, which is below its upper 80% limit.")
+
+
+def test_the_largest_variance_is_named_if_the_plan_starts_from_it_and_for_what_it_is() -> None:
+    half = pd.DataFrame({"question": range(12), "score": [0, 1] * 6})
+    both = " ".join(
+        note.as_text() for note in hn.plan(runs=[half, half.assign(score=1 - half.score)], effect=0.1).notes
+    )
+    assert "starts from 1, the largest that A − B of scores from 0 to 1 can have" in both
+    two = " ".join(note.as_text() for note in hn.plan(runs=[half], two_like_this=True, effect=0.1).notes)
+    assert "starts from 0.5, the largest that A − B of scores from 0 to 1 can have" in two
+    rng = np.random.default_rng(0)
+    chance = rng.random((24, 1))
+    scores = (rng.random((24, 3)) < chance).astype(int)
+    pilot = pd.DataFrame({"question": np.repeat(range(24), 3), "repeat": list(range(3)) * 24, "score": scores.ravel()})
+    one = " ".join(note.as_text() for note in hn.plan(runs=[pilot], effect=0.1).notes)
+    assert "so the variance is an estimate: the plan starts from 0.25, the largest that scores from 0 to 1" in one
+    many = hn.plan(runs=[pilot], effect=0.1, costs={"question": 10, "answer": 1})
+    assert many.repeats > 1
+    assert many.variance < 0.25
+    said = " ".join(note.as_text() for note in many.notes)
+    assert "so the data variance is an estimate: the plan starts from its upper 80% limit" in said
+
+
 def test_a_limit_below_what_the_range_allows_stays_and_both_numbers_are_given() -> None:
     plan = hn.plan(**pilot_of_coins(1000, 200, right=0.99) | {"labels": skewed(200)}, target_se=0.03)
     assert plan.labels is not None

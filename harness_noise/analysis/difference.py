@@ -27,7 +27,7 @@ from ..stats.contrast import question_stats
 from ..stats.data_limit import DataLimit
 from ..stats.decision import Differences, noise_codes, two_sided
 from ..stats.intervals import Limits, agresti_caffo
-from ..stats.missing import UNTOLD, Reach, t_reach
+from ..stats.missing import UNTOLD, Reach, p_of_flat, t_reach
 from ..stats.moments import Moments
 from ..stats.pairs import Leads, Sides, correlation, extended_samples, leads, paired, sides_of
 from ..stats.ranks import wins
@@ -251,7 +251,7 @@ def _possible_t(low: Aligned, high: Aligned, *, settings: Settings, graded: bool
     design = low.a.design()
     single = all(side.values.shape[1] == 1 for side in (low.a, low.b))
     if single and not (graded or design.clustered or design.strata.any()):
-        return Reach(rises=True)
+        return Reach(rises=True, p_flat=p_of_flat(design))
     lowest, highest = (of.a.stats.mean - of.b.stats.mean for of in (low, high))
     return t_reach(lowest, highest, design, settings.se)
 

@@ -161,8 +161,11 @@ def _if_missing(row: RowDecision, code: int, size: int, settings: Settings) -> t
     # whether two limits lie within a margin hangs on more than one t
     if code not in (decision.A, decision.B) and settings.margin is not None:
         return NOT_KNOWN, ()
-    known = row.filled.reach.rises or _p_stays_on_side(row.filled, code, times, settings)
-    return (COULD_NOT if known else NOT_KNOWN), ()
+    reach = row.filled.reach
+    known = reach.rises or _p_stays_on_side(row.filled, code, times, settings)
+    # if nothing varies the sign test decides, which shows nothing with few clusters, however large t is beside it
+    as_by_t = reach.p_flat * times < 1 - settings.level
+    return (COULD_NOT if known and as_by_t else NOT_KNOWN), ()
 
 
 def _diff_if_missing(row: RowDecision) -> tuple[float, float] | None:

@@ -29,10 +29,17 @@ class Reach:
     low: float = -math.inf
     high: float = math.inf
     """No t is beyond, and perhaps none near."""
+    p_flat: float = 0.0
+    """The largest p of the sign test that decides if nothing varies. 0 if something varies, whatever the scores are."""
 
 
 UNTOLD = Reach()
 """Nothing is shown."""
+
+
+def p_of_flat(design: Design) -> float:
+    """Return the largest p that the sign test may have if nothing varies. With several tasks it may be 1."""
+    return 1.0 if design.strata.any() else 2.0 ** (1 - design.n_clusters)
 
 
 def t_reach(low: FloatArray, high: FloatArray, design: Design, estimator: Estimator) -> Reach:
@@ -79,11 +86,15 @@ def t_reach(low: FloatArray, high: FloatArray, design: Design, estimator: Estima
     each_t = [d / s if s > 0 else float(np.copysign(np.inf, d)) for d in ends for s in (least, most_se)]
     least_t, most_t = min(each_t), max(each_t)
     if ends[0] > 0:
-        return Reach(rises, max(least_t, nearest), most_t)
-    return Reach(rises, least_t, min(most_t, -nearest) if ends[1] < 0 else most_t)
+        least_t = max(least_t, nearest)
+    elif ends[1] < 0:
+        most_t = min(most_t, -nearest)
+    return Reach(rises, least_t, most_t, 0.0 if least > _FLAT * most_se else p_of_flat(design))
 
 
 _ROUNDED = 1 - 1e-9
+_FLAT = 1e-6
+"""Least standard error, of the largest, above which something surely varies."""
 _MOST_MOVING, _MOST_ENDS = 200, 12
 """Cells with missing scores: whose effects on the variance are told apart, and whose ends are all tried."""
 

@@ -290,3 +290,23 @@ def test_a_large_difference_of_grades_is_said_to_stay_whatever_the_few_missing_o
     b[10:14] = np.nan
     row = hn.estimate_difference(a, b, range=(1, 10))
     assert (row.verdict, row.if_missing) == ("A better", "could not change the verdict")
+
+
+def test_with_few_questions_that_may_all_differ_by_one_amount_nothing_is_promised() -> None:
+    """All five right: the sign test shows nothing (p = .0625). Four of five right: A is better by t."""
+    b = np.zeros(5)
+
+    def told(*fill: float) -> str:
+        return hn.estimate_difference(np.r_[1.0, 1.0, 1.0, fill], b, range=(0, 1)).verdict
+
+    assert [told(0, 0), told(0, 1), told(1, 1)] == ["not separable", "A better", "not separable"]
+    row = hn.estimate_difference(np.r_[1.0, 1.0, 1.0, np.nan, np.nan], b, range=(0, 1))
+    assert (row.verdict, row.if_missing) == ("not separable", "not known")
+
+
+def test_nor_with_few_clusters_of_equal_differences() -> None:
+    plan = design(10, np.repeat(np.arange(5), 2), np.zeros(10, dtype=int), np.ones(1))
+    d = np.full(10, 0.5)
+    low, high = (np.r_[d[:9], end] for end in (0.4, 0.8))
+    assert t_reach(low, high, plan, "cr2").p_flat == 2**-4
+    assert t_reach(*(x + 0.5 * (np.arange(10) < 2) for x in (low, high)), plan, "cr2").p_flat == 0

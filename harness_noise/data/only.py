@@ -126,7 +126,9 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
     if not any(kept.values()):
         raise FinalError(f"{run.name}: `only` {' and '.join(texts)!r}: none of its questions is left")
     tasks = {part.task for each in kept.values() for part in each}
-    n_left = {part.task: len(rows[id(part)]) for part in parts}
+    n_left: dict[str, int] = {}
+    for part in parts:  # a further metric may have fewer of its questions, or none of their fields
+        n_left[part.task] = max(n_left.get(part.task, 0), len(rows[id(part)]))
     empty = [task for task in dict.fromkeys(part.task for part in parts) if task not in tasks]
     total, left = (sum(len(x) for x in each) for each in ([p.questions for p in parts], rows.values()))
     share = f"{100 * left / total:.3g}% of those of {run.name}"

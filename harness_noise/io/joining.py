@@ -124,12 +124,12 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
 
     def owned(name: str) -> tuple[Any, ...]:
         entries = ((run, entry) for run in kept for entry in getattr(run, name))
-        under = (
-            (run, entry, _tasks_under(run, entry["task"] if isinstance(entry, Mapping) else entry.task))
+        about = (
+            (run, entry, _tasks_under(run, entry["task"]) if isinstance(entry, Mapping) else {entry.task})
             for run, entry in entries
         )
         return tuple(
-            entry for run, entry, tasks in under if all(owners.get((run.harness, x), run) is run for x in tasks)
+            entry for run, entry, tasks in about if all(owners.get((run.harness, task), run) is run for task in tasks)
         )
 
     by_task: dict[str, Any] = {name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "stops", "drawn")}

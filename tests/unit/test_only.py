@@ -11,7 +11,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.data.only import Condition
+from harness_noise.data.clusters import Fields
+from harness_noise.data.only import Condition, with_only
 
 
 def table(path, model, seed):
@@ -102,3 +103,16 @@ def test_a_question_without_a_value_is_never_chosen():
     values = [1.0, None, 3.0]
     assert Condition.parse("x != 1").met_by(values).tolist() == [False, False, True]
     assert Condition.parse("{{ a != b }} = true").field == "{{ a != b }}"
+
+
+def test_the_part_of_a_drawing_is_counted_on_the_metric_that_has_most_of_its_questions():
+    asked = hn.Questions(tuple("abcd"), fields=Fields({"level": [1.0, 2.0, 3.0, 4.0]}))
+    fewer = hn.Questions(tuple("ab"), fields=Fields({"level": [1.0, 2.0]}))
+    scores = tuple(
+        hn.Scores("t", metric, "none", questions, np.ones((len(questions), 1)))
+        for metric, questions in (("acc", asked), ("of some", fewer))
+    )
+    drawn = {"task": "t", "n_asked": 4, "n_total": 9, "order_seed": 1, "stopped_early": False}
+    run = hn.Run(model="m", name="m", harness="array", scores=scores, drawn=(drawn,))
+    for condition, n in (("level >= 2", 3), ("level >= 3", 2)):
+        assert with_only(run, [condition]).drawn == ({**drawn, "n_only": n},)

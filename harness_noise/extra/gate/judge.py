@@ -168,6 +168,8 @@ class Candidate:
     """True if it is the mean of the others, and decides alone."""
     of_runs: bool = False
     """True if it is compared with baseline runs, not with a number."""
+    open: str = ""
+    """Why its pass does not count. Its p still counts in the adjustment, as it would if it had failed."""
 
     def lost(self, reason: str) -> Candidate:
         """Return the row marked as not judged for this reason, unless it already has a reason."""
@@ -352,7 +354,7 @@ def _settled(
     bar: Bar,
     settings: Mapping[str, Any],
 ) -> list[Candidate]:
-    """Return the rows. A pass that missing answers could turn into a fail is marked as not judged, with the reason.
+    """Return the rows. A pass that missing answers could turn into a fail is left open, with the reason.
 
     Args:
         now: the rows of the answers that there are.
@@ -374,18 +376,20 @@ def _settled(
     out = []
     for c, row in zip(now, _verdicts(now, bar, settings)[0], strict=True):
         if row.passed and (c.row.key in unknown or (c.pooled and untold)):
-            c = c.lost(
+            why = (
                 "answers are missing, and what they could change is not known: give the metric's range if it has none "
                 "(`range=(LOW, HIGH)`), count them as wrong (`missing='zero'`), or, if the log says why they are "
                 "missing, vouch for the cause (`vouch='CAUSE'`)"
             )
+            c = replace(c, open=why)
         elif row.passed and identity(c) not in still:
             which = "some of the scores" if identity(c) in passed[0] else "the worst scores"
-            c = c.lost(
+            why = (
                 f"answers are missing, and with {which} that they could have it does not pass: count them as "
                 "wrong (`missing='zero'`), say the range if it is narrower (`range=(LOW, HIGH)`), or, if the log says "
                 "why they are missing, and they are missing at random, vouch for the cause (`vouch='CAUSE'`)"
             )
+            c = replace(c, open=why)
         out.append(c)
     return out
 
@@ -816,11 +820,11 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
     scores = [part for part in run.scores if part.key in usable]
     if not scores:
         raise InputError("`pooled` needs a row that can be judged")
-    for what, values in (
-        ("direction", {part.higher_is_better is not False for part in scores}),
-        ("range", {settings.range or part.bounds for part in scores}),
-    ):
-        if len(values) > 1:
+    ranges = {settings.range or part.bounds for part in scores}
+    if len(ranges) == 2 and score_range([Ends.of([part]) for part in scores], settings) is not None:
+        ranges.discard(None)  # those that declare none have no score beyond it
+    for what, found in (("direction", {part.higher_is_better is not False for part in scores}), ("range", ranges)):
+        if len(found) > 1:
             raise InputError(f"`pooled` takes the mean of metrics of one {what}: choose some with `metrics`")
     metric, scorer = scores[0].metric, scores[0].scorer
     several = Counter(part.task for part in scores)
@@ -964,7 +968,6 @@ def decide(
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
     candidates = [c.lost(NO_P) if math.isnan(c.p_values()[bar.p_index]) else c for c in candidates]
-    lost = [c.row for c in candidates if c.row.reason and not c.beside]
     if beyond := [c.row.name for c in candidates if c.beside]:
         said = (
             "for information alone, because its task declares another score as headline or the harness does not "
@@ -972,7 +975,10 @@ def decide(
         )
         notes = (*notes, Note("beside_headline", said))
     verdicts, alpha, adjust = _verdicts(candidates, bar, settings)
-    rows = [row for row in verdicts if not row.reason] + ([] if bar.skip_missing else lost)
+    candidates = [c.lost(c.open) for c in candidates]
+    lost = [c.row for c in candidates if c.row.reason and not c.beside]
+    rows = [row for c, row in zip(candidates, verdicts, strict=True) if not c.row.reason]
+    rows += [] if bar.skip_missing else lost
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
     decided = [row.passed for row in rows if row.decides]
     outcome = FAIL if False in decided else CANNOT if None in decided or not decided else PASS

@@ -161,6 +161,44 @@ class TestRules:
         each = {row.task: row.se for row in hn.compare(*paths, cluster="t=kind").rows}
         assert gate.rows[0].se == pytest.approx(math.hypot(each["t"], each["u"]) / 2)
 
+    @pytest.mark.parametrize("scale", [1.0, 5.0])
+    def test_a_task_that_one_run_has_all_right_is_of_the_range_of_the_others(
+        self, tmp_path: Path, scale: float
+    ) -> None:
+        rng = np.random.default_rng(0)
+        for name, chance in (("a", 1.0), ("b", 0.9)):
+            lines = [
+                f"{task},q{i},{int(rng.random() < p)}" for task, p in (("t", chance), ("u", 0.5)) for i in range(60)
+            ]
+            other = [f"v,q{i},{scale * rng.integers(2):g}" for i in range(60)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(["task,question,score", *lines, *other]))
+        paths = tmp_path / "a.csv", tmp_path / "b.csv"
+        if scale == 5.0:
+            with pytest.raises(hn.InputError, match="metrics of one range"):
+                hn.gate(*paths, pooled=True)
+            return
+        gate, each = hn.gate(*paths, pooled=True), [row.diff for row in hn.compare(*paths).comparisons]
+        assert (gate.outcome, gate.rows[0].estimate) == ("pass", pytest.approx(np.mean(each)))
+
+    @pytest.mark.parametrize("skip_missing", [False, True])
+    def test_rows_that_missing_answers_leave_open_count_in_the_adjustment(self, skip_missing: bool) -> None:
+        """They would have failed the run by Holm over all rows, so the others are not held against fewer."""
+        rng = np.random.default_rng(0)
+        lost = rng.normal(size=40)
+        lost += -0.28 - lost.mean()  # p .02: shown alone, not among four
+
+        def side(name: str, first: np.ndarray, gap: float) -> hn.Run:
+            others = [np.where(np.arange(40) == 0, gap, rng.normal(size=40)) for _ in "bcd"]
+            each = zip("abcd", (first, *others), strict=True)
+            scores = tuple(hn.as_scores(x, task=task, higher_is_better=True) for task, x in each)
+            return hn.Run(name, name, "array", scores=scores)
+
+        gate = hn.gate(side("new", lost, np.nan), side("old", np.zeros(40), 0.0), skip_missing=skip_missing)
+        row = next(row for row in gate.rows if row.task == "a")
+        assert row.p_value < 0.025 < row.p_adjusted == pytest.approx(4 * row.p_value)
+        assert gate.outcome == ("pass" if skip_missing else "cannot judge")
+        assert len(gate.left_out) == 3 * skip_missing
+
     def test_a_pool_is_of_means_over_questions_only(self) -> None:
         """What is no such mean stands beside the pool, and is no part of it: it cannot be judged, or is left out."""
         sides = pair(0.0, n=200)

@@ -100,7 +100,7 @@ _OWN = (
     *(analyze, compare.command, listing.command),
     *(export, lm_eval),
 )
-_SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo"
+_SHIPPED = "analyze compare gate regress arena factors plan label list export lm-eval demo what pairs"
 """Commands of the package, in the order of messages: those of extras that it ships, too. Others come behind them."""
 _MANY = "arena"
 """The command for more than two runs, if none is named."""

@@ -79,6 +79,8 @@ def test_the_core_works_without_extras_and_with_each_alone(tmp_path, left):
 
 ASKED = {
     "demo": ["demo"],
+    "what": ["what", "se"],
+    "pairs": ["pairs", "a.csv"],
     "arena": ["arena", "a.csv", "a.csv"],
     "--profile": ["compare", "0.71", "0.68", "--profile", "gpqa_diamond"],
     "factors": ["factors", "a.csv", "--factor", "x"],

@@ -68,7 +68,7 @@ def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
     Its keys may be the texts of the other's questions.
     """
     if a.inputs is b.inputs:  # neither has any
-        return Pairing(*rows, by=a.kind)
+        return Pairing(*rows, by=a.kind, note=_other_targets(a, b, rows))
     if not rows[0]:
         texts_a, texts_b = (side.inputs or tuple(map(content_hash, side.keys)) for side in (a, b))
         return Pairing(*_match(occurrences(texts_a), occurrences(texts_b)), by="content")
@@ -80,6 +80,22 @@ def _pairs_by_key(a: Questions, b: Questions, rows: Rows) -> Pairing:
             "runs has no texts, so nothing shows that they are the same",
         )
     return Pairing(*rows, by=a.kind, note=note)
+
+
+def _other_targets(a: Questions, b: Questions, rows: Rows) -> Note | None:
+    """Return a note if ids only number the questions and right answers of some pairs differ, else None."""
+    if not rows[0] or a.kind != b.kind or a.targets is None or b.targets is None:
+        return None
+    told = [(right, other) for i, j in zip(*rows, strict=True) if (right := a.targets[i]) and (other := b.targets[j])]
+    differ = sum(right != other for right, other in told)
+    if not differ or not ids_are_numbers([a.keys[i] for i in rows[0]]):
+        return None
+    return Note(
+        "paired_by_number",
+        f"{counted(len(rows[0]), 'question is', 'questions are')} paired by ids that only number them, and "
+        f"{counted(differ, 'has another right answer', 'have other right answers')} in the other run: perhaps they "
+        "are not the same questions",
+    )
 
 
 def _verified_pairs(a: Questions, b: Questions, rows: Rows, apart: str) -> Pairing:

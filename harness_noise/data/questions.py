@@ -112,7 +112,7 @@ class Questions:
     """Hash of the question's text (see `content_hash`): verifies a match by id, and matches runs of
     different harnesses."""
     targets: Sequence[str] | None = None
-    """Hash of the reference answer, to verify a match."""
+    """Hash of the reference answer, to verify a match. A table's may be "" where a question has none."""
     prompts: Sequence[str] | None = None
     """Hash of the whole prompt, for the diagnostic `different_prompts` only."""
     texts: Sequence[str] | None = field(default=None, repr=False)

@@ -121,3 +121,19 @@ def test_a_log_with_automatic_ids_is_paired_with_a_table_by_the_words(shared_dat
         assert row.n_questions == len(mixed)
         assert row.diff == 0
         assert row.wins_a == row.wins_b == 0
+
+
+def answered(n, turn=0):
+    """Rows of questions without words: their numbers, the right answer, the model's, and whether it is right."""
+    return [(i, "ABCD"[(i + turn) % 4], "ABCD"[i % 3], int((i + turn) % 4 == i % 3)) for i in range(n)]
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_right_answers_tell_that_numbered_questions_are_others(turn, tmp_path):
+    header = ("id", "correct_answer", "predicted_answer", "is_correct")
+    a = table(tmp_path / "a.csv", header, *answered(40))
+    b = table(tmp_path / "b.csv", header, *answered(39, turn), (39, "", "A", 0))  # one without a right answer
+    found = hn.compare(a, b)
+    said = "40 questions are paired by ids that only number them, and 39 have other right answers in the other run"
+    assert found.comparisons[0].n_questions == 40
+    assert any(said in note for note in noted(found)) == bool(turn)

@@ -73,6 +73,7 @@ class FileReader:
         got = {name: self.of(getattr(preset, name)) for name in (*TOLD, "repeat", "condition")}
         self.columns_of = {name: self.cells(getattr(preset, name), get) for name, get in got.items() if get}
         self.text, self.target = self.of(preset.text), self.of(preset.target)
+        self.solution = preset.target if preset.answer and not preset.text else ""
         self.question, self.questions = self._key(preset)
         self.known_by = [getter(path) for path in preset.known_by]
         self.more = {
@@ -126,7 +127,7 @@ class FileReader:
         if self.cluster or self.text or preset.known_by or options.fields or options.factors or options.usage:
             return ()
         causes = [*preset.missing, *(cause for score in preset.score for cause in score.missing)]
-        paths = {getattr(preset, name) for name in (*TOLD, "repeat", "condition")} | {*preset.question}
+        paths = {getattr(preset, name) for name in (*TOLD, "repeat", "condition")} | {*preset.question, self.solution}
         paths |= {path for score in preset.score for path in (score.path, *score.where)}
         paths |= {path for cause in causes for path in cause.where}
         plain = not {*"".join(paths)} & {*" *|{"}
@@ -346,6 +347,8 @@ class FileReader:
         """Collect what the user asks for besides scores: question texts, clusters, fields, usage and factors."""
         if self.text is not None:
             self._note_words(block, answers, rows)
+        elif self.solution:
+            self._note_targets(block, answers, rows)
         options = self.options
         if not (self.cluster or options.fields or options.factors or options.usage):
             return
@@ -393,6 +396,19 @@ class FileReader:
             beside = [str(cell) for name, cell in row.items() if is_of_input(name)]
             hashed, shown = "" if words is None else content_hash(words), excerpt(words or "") if self.shown else ""
             texts.append((hashed, shown, content_hash("\x1f".join([target, *beside]))))
+
+    def _note_targets(self, block: Block, answers: Mapping[str, IntArray], rows: IntArray) -> None:
+        """Store hashes of the right answer for each question not seen before, where no column holds its text."""
+        assert self.target is not None
+        words_of, texts = self.frame.words, self.frame.texts
+        picked = rows.tolist()
+        whole = block.has(self.solution)
+        cells = block.picked(picked, self.solution) if whole else [self.target(block.rows[i]) for i in picked]
+        known = zip(*(answers[name].tolist() for name in ("model", "task", "question")), strict=True)
+        for key, cell in zip(known, cells, strict=True):
+            if key not in words_of:
+                words_of[key], right = len(texts), cell_text(cell)
+                texts.append(("", "", "" if right is None else content_hash(right)))
 
     @property
     def either(self) -> str:
@@ -540,6 +556,7 @@ class FileReader:
             doubles=find_doubles(cells.hashes, cells.targets) if worded else (),
             by_words=self.preset.text,
             inputs=cells.hashes if worded else None,
+            targets=cells.targets if self.solution and len(cells.targets) == len(keys) else None,
             texts=tuple(cells.texts) if self.shown and any(cells.texts) else None,
             documents=self.documents(keys),
             fields=fields,

@@ -243,3 +243,18 @@ def test_a_model_without_a_step_keeps_its_name_beside_checkpoints(tmp_path):
     found = hn.arena(path, over="step")
     assert {model.model for model in found.models} == {"base", "m step_300", "m step_600"}
     assert [row.step for row in found.checkpoints] == [300, 600]
+
+
+def test_models_times_metrics_in_objects_are_asked_about(tmp_path):
+    """One of the metrics must not be taken in silence."""
+    draw = random.Random(2)
+    scores = [
+        {m: {"chrf": draw.uniform(30, 99), "fluency": draw.randint(1, 5)} for m in ("llama_8b", "gpt_4o")}
+        for _ in range(30)
+    ]
+    path = tmp_path / "mt.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "scores": s}) + "\n" for i, s in enumerate(scores)), encoding="utf-8")
+    with pytest.raises(InputError, match=r"models or conditions times metrics.*\(models, chrf\).*\(models, fluency\)"):
+        one(path)
+    (row,) = hn.compare(path, columns={"models": "scores.llama_8b.chrf+scores.gpt_4o.chrf"}).comparisons
+    assert row.mean_b == pytest.approx(sum(s["gpt_4o"]["chrf"] for s in scores) / 30)

@@ -62,7 +62,7 @@ def _affixes(column: ColumnFacts) -> list[tuple[str, str]]:
     """Return each way to split a column's name into (known score word, rest of the name)."""
     if column.depth and len(column.keys) > 1:
         known = _known(column.last)
-        return [(f".{column.last}", ".".join(column.keys[:-1]))] if known else []
+        return [(column.last, ".".join(column.keys[:-1]))] if known else []
     text = column.keys[-1]
     out = []
     for end in re.finditer(r"[_\-. ]+", text):

@@ -191,3 +191,46 @@ def test_a_rounded_name_of_more_than_64_bits_is_refused_whatever_it_names(tmp_pa
     columns = {"question": "id", "score": "score", kind: name}
     with pytest.raises(InputError, match=rf"line 1: the {kind} 1e\+20 is too large for a float, which rounds it"):
         hn.read(path, columns=columns)
+
+
+def rows_with_errors(**more):
+    failed = [{"error": "timeout", "kind": "ab"[i % 2], **more} for i in range(5)]
+    return [{"id": i, "is_correct": i % 3 == 0, "kind": "ab"[i % 2]} for i in range(20)] + failed
+
+
+def test_rows_without_an_id_are_no_question_of_several_kinds(tmp_path):
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(rows_with_errors()), encoding="utf-8")
+    with pytest.raises(InputError, match=r"line 21: no 'id': which question is it\?"):
+        one(path)
+
+
+def test_a_number_that_says_the_same_as_an_id_with_gaps_is_the_question(tmp_path):
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps([row | {"index": i} for i, row in enumerate(rows_with_errors())]), encoding="utf-8")
+    (estimate,) = hn.analyze(path).estimates
+    assert (estimate.n_questions, estimate.mean) == (20, 7 / 20)
+    (part,) = one(path).scores
+    assert len(part.questions) == 25
+    other = [row | {"index": 7 * i % 25} for i, row in enumerate(rows_with_errors())]
+    other[0]["index"] = other[-1]["index"]  # of an answer and of an error
+    path.write_text(json.dumps(other), encoding="utf-8")
+    with pytest.raises(InputError, match="no 'id'"):
+        one(path)
+
+
+def test_one_question_with_several_rows_is_one(csv_file):
+    rows = [(f"q{i}", "new", i % 2) for i in range(30)] + [("q0", "old", 1)]
+    table(csv_file, ("question_id", "style", "score"), *rows)
+    with pytest.raises(InputError, match="1 question by 'question_id' has 2 rows, which differ in 'style'"):
+        one(csv_file)
+
+
+@pytest.mark.parametrize("more", [(), ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "f9")])
+def test_a_table_without_questions_says_what_to_name(more, csv_file):
+    rows = [(("dense", "bm25")[i % 2], i % 7, i / 40, i / 50, *("x" for _ in more)) for i in range(40)]
+    table(csv_file, ("retrieval", "failures", "faithfulness", "config", *more), *rows)
+    listed = "retrieval, failures, faithfulness, config" + (", f1, f2, f3, f4, f5, f6, f7, f8, …" if more else "")
+    with pytest.raises(InputError, match=rf"There are {listed}\. If one of them does, say `columns=") as error:
+        one(csv_file)
+    assert "if so" not in str(error.value)

@@ -278,7 +278,7 @@ def _refuse(
     truths = [one for one in found if one.column.scale == "01" and one not in left and one.group != "none"]
     truths = truths or [one for one in left if one.column.scale == "01"]
     truths = [one for one in truths if one.column.last not in WORDS["causes"]["texts"]]
-    have = ", ".join(column.name for column in table.columns[:12]) + (", …" if len(table.columns) > 12 else "")
+    have = table.shown_names
     vetoed = [column.vetoed for column in table.columns if column.vetoed]
     for kind, of in (("percent", "per cent"), ("fraction", "fractions")):
         if of_kind := [column for column in table.columns if column.kind == kind]:

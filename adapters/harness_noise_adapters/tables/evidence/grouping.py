@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness_noise.arrays import IntArray
+from harness_noise.arrays import BoolArray, IntArray
 
 from .table import ColumnFacts
 
@@ -28,6 +28,14 @@ class Pools:
             joint = joint * (int(column.codes.max(initial=0)) + 2) + column.codes + 1
             joint = np.unique(joint, return_inverse=True)[1].reshape(-1)
         return cls(joint, np.bincount(joint, minlength=1))
+
+    def apart_at(self, rows: BoolArray) -> Pools:
+        """Return the pools with each of these rows in one of its own."""
+        if not rows.any():
+            return self
+        codes = np.where(rows, len(self.counts) + np.arange(len(rows)), self.codes)
+        codes = np.unique(codes, return_inverse=True)[1].reshape(-1)
+        return Pools(codes, np.bincount(codes, minlength=1))
 
     @property
     def several(self) -> IntArray:

@@ -52,6 +52,8 @@ def find_repeats(
         AskError: says what differs and what it may be.
     """
     pools = Pools.of(roles.keys(), table.n)
+    if roles.question is not None:
+        pools = pools.apart_at(roles.question.codes < 0)  # without a question: refused with its line when it is read
     given = "repeat" in roles.named
     if not (given or off):
         if not (pools.several.size or vouched or roles.question is None):
@@ -308,10 +310,14 @@ def _ask_what_differs(table: TableFacts, roles: Roles, pools: Pools, column: Col
     said = "; ".join(
         f"{what}: {parameter('columns', {ours: theirs})}" for what, (ours, theirs) in ways.items() if theirs is not None
     )
+    several, most = len(pools.several), pools.counts.max()
+    named = f"1 question by {question.name!r} has {most} rows"
+    if several > 1:
+        named = f"{several} questions by {question.name!r} have up to {most} rows each"
     raise AskError(
         "repeats" if column.last in WORDS["conditions"]["rounds"] else "conditions",
-        f"{len(pools.several)} questions by {question.name!r} have up to {pools.counts.max()} rows each, which differ "
-        f"in {name!r} ({shown}): are they answers of one model to one question? Say what {name!r} is: {said}",
+        f"{named}, which differ in {name!r} ({shown}): are they answers of one model to one question? Say what "
+        f"{name!r} is: {said}",
         (),
         tuple(score.name for score in roles.score),
     )

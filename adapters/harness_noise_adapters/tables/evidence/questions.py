@@ -73,7 +73,7 @@ def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]
     _ask_of_rival_ids(ids, scores)
     loose = [one for one in found if one.last in _LOOSE and one not in worded]
     by_words = [*worded, *(one for one in table.called(words["words"], used) if _can_name_questions(one))]
-    named = next(iter([*ids, *(last or loose)]), None)
+    named = _without_gaps(next(iter([*ids, *(last or loose)]), None), [*ids, *last, *loose])
     prompts = [one for one in table.called(words["prompts"], used) if one.kind == "text"]
     roles.words = [*worded, *prompts]
     roles.question = named or next(iter(by_words), None)
@@ -84,6 +84,19 @@ def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]
     task = roles.named.get("task")
     if roles.question is None and task is not None and 1 < len(task.distinct) < table.n:
         roles.question = roles.named.pop("task")
+
+
+def _without_gaps(named: ColumnFacts | None, others: Sequence[ColumnFacts]) -> ColumnFacts | None:
+    """Return the id column that says the same as `named` and is in every row if `named` is not, else `named`."""
+    if named is None or not named.empty:
+        return named
+    there = named.codes >= 0
+    for one in others:
+        pairs = {*zip(named.codes[there].tolist(), one.codes[there].tolist(), strict=True)}
+        alone = {*one.codes[there].tolist()}.isdisjoint(one.codes[~there].tolist())
+        if not one.empty and alone and len(pairs) == len(named.distinct) == len({other for _, other in pairs}):
+            return one
+    return named
 
 
 _LOOSE = ("name", "key", "idx", "index")
@@ -243,11 +256,12 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
         and 2 * len(column.distinct) > table.n
     ]
     likely = [*ids, *texts]
-    have = ", ".join(column.name for column in table.columns[:12])
+    ways = tuple(Choice({"question": one.name}) for one in likely[:2]) or (Choice({"question": "COLUMN"}),)
     raise AskError(
         "question",
-        f"no column says which question a row is about. There are {have}",
-        tuple(Choice({"question": one.name}) for one in likely[:2]) or (Choice({"question": "COLUMN"}),),
+        f"no column says which question a row is about. There are {table.shown_names}"
+        + ("" if len(ways) > 1 else ". If one of them does"),
+        ways,
         tuple(score.name for score in scores),
     )
 

@@ -156,6 +156,7 @@ class ColumnFacts:
 
 _LONGEST_NAME = 120
 _FEW_ROWS = 4
+_SHOWN = 12
 
 
 @dataclass(eq=False)
@@ -170,6 +171,13 @@ class TableFacts:
         """Build the column descriptions of a table's rows, with nested objects split into columns."""
         columns = [column for name in rows.names for column in _columns_of_cells((name,), rows.column(name))]
         return cls(columns[:_MOST_FIELDS], len(rows))
+
+    @property
+    def shown_names(self) -> str:
+        """The names of the first columns, for messages."""
+        return ", ".join(column.name for column in self.columns[:_SHOWN]) + (
+            ", …" if len(self.columns) > _SHOWN else ""
+        )
 
     def named(self, name: str) -> ColumnFacts | None:
         """Return the column with exactly this dotted path, None if there is none."""

@@ -66,25 +66,33 @@ def render(table: Result, *, details: bool = False) -> str:
     The preamble needs \\usepackage{booktabs}.
     """
     summary = summarise(table, brief=bool(table.whole) and not details)
-    notes = [f"{one.mark}: {one.meaning}" for one in summary.legend]
     rows: Sequence[Estimate | Difference] = table.rows if isinstance(table, (Analysis, Comparison)) else ()
     weighted: Sequence[Any] = getattr(table, "weighted", rows)
     for_paper = dict(zip(fmt.weights_line(weighted), fmt.weights_line(weighted, choice=False), strict=True))
     # the table of the other methods is a detail, and so are the notes on it
     hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()
     hidden |= set(map(sentence, rows))
-    notes += [for_paper.get(line, line) for line in summary.sentences if line not in hidden]
+    notes = [for_paper.get(line, line) for line in summary.sentences if line not in hidden]
     notes += [f"{sample}."] if (sample := getattr(table, "sample", "")) else []
     parts = [r"% needs \usepackage{booktabs}"]
-    notes = [*(only_words(table) if rows else summary.lead), *notes]
+    lead = only_words(table) if rows else summary.lead
     sections = [section for section in summary.sections if details or not section.detail]
+    marks = [_marks(section) for section in sections]
     for i, section in enumerate(sections):
         caption = section.heading or (summary.lead[0] if summary.lead else "Results")
         if i == 0 and isinstance(table, (Analysis, Comparison)):
             section, said = _lifted(_with_errors(table, section))
             caption = " ".join(filter(None, [_caption(table), said]))
-        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", [] if i else notes))
+        told = [one for one in summary.legend if one.mark in marks[i] or not (i or any(one.mark in m for m in marks))]
+        meanings = [f"{one.mark}: {one.meaning}" for one in told]
+        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", meanings if i else [*lead, *meanings, *notes]))
     return "\n\n".join(parts) + "\n"
+
+
+def _marks(section: Section) -> set[str]:
+    """Return the letters of diagnostics in a table's rows. Their column has no heading."""
+    at = [i for i, column in enumerate(section.columns) if not column.heading]
+    return {mark for row in section.rows for i in at for mark in row[i].split()}
 
 
 def _table(section: Section, caption: str, name: str, notes: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -120,6 +121,18 @@ def test_one_row_fits_a_page(tmp_path: Path) -> None:
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)
     log = (tmp_path / "t.log").read_text(encoding="latin-1")
     assert [float(found) for found in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log) if float(found) > 20] == []
+
+
+def test_letters_are_explained_below_the_table_that_has_them(tmp_path: Path) -> None:
+    rows = [{"question": f"q{i}", "new": i % 3 > 0, "old": i % 2, "kind": f"kind {i // 5}"} for i in range(20)]
+    (tmp_path / "a.json").write_text(json.dumps(rows), encoding="utf-8")
+    found = hn.compare(tmp_path / "a.json", columns={"models": "new+old"}, by=["kind"], cluster="kind")
+    first, slices = render(found).split(r"\end{table}")[:2]
+    for one in (first, slices):
+        cells = re.findall(r"& ([a-z](?: [a-z])*) \\\\\n", one)
+        assert set(re.findall(r"footnotesize ([a-z]): ", one)) == set(" ".join(cells).split())
+    assert "fewer than two clusters" in slices
+    assert "fewer than two clusters" not in first
 
 
 def test_sentences_are_one_for_each_row() -> None:

@@ -258,3 +258,29 @@ def test_models_times_metrics_in_objects_are_asked_about(tmp_path):
         one(path)
     (row,) = hn.compare(path, columns={"models": "scores.llama_8b.chrf+scores.gpt_4o.chrf"}).comparisons
     assert row.mean_b == pytest.approx(sum(s["gpt_4o"]["chrf"] for s in scores) / 30)
+
+
+@pytest.mark.parametrize("name", ["answers.csv", "answers.jsonl"])
+def test_answers_without_a_score_say_how_to_compare_them(name, tmp_path):
+    rows = [{"qid": f"q{i}", "gold": "ABC"[i % 3], "pred": "aBX"[(i // 2) % 3]} for i in range(36)]
+    path = tmp_path / name
+    if name.endswith("csv"):
+        table(path, list(rows[0]), *(row.values() for row in rows))
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    same = sum(row["gold"].lower() == row["pred"].lower() for row in rows) / 36
+    with pytest.raises(InputError, match="To score whether 'pred' is 'gold', say `columns=") as error:
+        one(path)
+    assert f"(mean {same:.4g})" in str(error.value)
+    template = str(error.value).rpartition("{'score': ")[2].rpartition("}`")[0].strip("\"'")
+    assert array(one(path, columns={"score": template})).mean() == pytest.approx(same)
+
+
+@pytest.mark.parametrize("cells", [("A", 1), ("A", ""), ("What a long text it is", "B")])
+def test_what_cannot_be_compared_word_for_word_is_not_offered(cells, tmp_path):
+    rows = [{"qid": i, "gold": cells[0], "pred": cells[i % 2]} for i in range(20)]
+    path = tmp_path / "answers.json"
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    with pytest.raises(InputError, match="no column holds the scores") as error:
+        one(path)
+    assert "To score" not in str(error.value)

@@ -10,7 +10,7 @@ import numpy as np
 from harness_noise.errors import parameter
 
 from .lexicon import WORDS, is_model, snake
-from .neighbours import Scene, ask_of_counts, felled, question_beside
+from .neighbours import Scene, agreement_of, ask_of_counts, felled, question_beside
 from .questions import find_question, refuse_means
 from .scores import ASKED, MARGIN, TAKEN, ScoreCandidate, candidates, merged
 from .table import ColumnFacts, TableFacts
@@ -298,5 +298,25 @@ def _refuse(
     likely = truths[0].column.name if len(truths) == 1 else "COLUMN"
     raise RefuseError(
         f"no column holds the scores. There are {have}{why and f' ({why})'}. If one of them does, name it, as in "
-        f"{parameter('columns', {'score': likely})}"
+        f"{parameter('columns', {'score': likely})}{_way_by_answers(roles)}"
     )
+
+
+def _way_by_answers(roles: Roles) -> str:
+    """Return words on scores made by comparing the model's answer with the right one, "" if few or long ones agree.
+
+    Both are texts in each row, as numbers can be written in several ways."""
+    gold, pred = roles.gold, roles.pred
+    if gold is None or pred is None or gold.is_worded or not all(key.isidentifier() for key in gold.keys + pred.keys):
+        return ""
+    if gold.empty or pred.empty or not all(isinstance(cell, str) for cell in (*gold.distinct, *pred.distinct)):
+        return ""
+    if not _SELDOM <= (share := float(agreement_of(gold, pred).mean())) < 1:
+        return ""
+    told, right = (f"{column.name} | trim | lower" for column in (pred, gold))
+    way = Choice({"score": f"{{{{ (({told}) == ({right})) | int }}}}"}, "", share)
+    return f". To score whether {pred.name!r} is {gold.name!r}, say {way}"
+
+
+_SELDOM = 0.05
+"""Share of answers that are the right one word for word, below which a person has to read them."""

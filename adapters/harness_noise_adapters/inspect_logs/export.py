@@ -33,7 +33,7 @@ from .finding import logs_in
 from .logfile import check_header
 from .logfile import read as read_file
 from .read import LogRun, Recorded, assemble, cluster_fields, read_log, read_logs
-from .records import Keep
+from .records import EXPORT, Keep
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
@@ -269,10 +269,10 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
     from inspect_ai.log import MetadataEdit, ProvenanceData, edit_eval_log
 
     settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
-    before = (header.metadata or {}).get(inject.RECORD)
+    before = (header.metadata or {}).get(EXPORT)
     if settings["cluster"] is None and isinstance(before, Mapping):  # what an edit renews keeps its clusters
         settings["cluster"] = before.get("cluster")
-    edit = MetadataEdit(metadata_set={inject.RECORD: {"version": __version__, **settings}})
+    edit = MetadataEdit(metadata_set={EXPORT: {"version": __version__, **settings}})
     author = ProvenanceData(author=f"harness-noise {__version__}", reason="added the noise of the means")
     return edit_eval_log(header, [edit], author)
 
@@ -309,7 +309,7 @@ def _write_json(source: Path, target: Path, header: EvalLog, n_edits: int, sourc
     changes: dict[str, Any] = {
         "results": old["results"] | {"scores": _raw_scores(source, old["results"], header.results)},
         "log_updates": [*old.get("log_updates", []), *new],
-        "metadata": old.get("metadata", {}) | {inject.RECORD: header.metadata[inject.RECORD]},
+        "metadata": old.get("metadata", {}) | {EXPORT: header.metadata[EXPORT]},
     }
     inserted = "" if "log_updates" in values else f',\n  "log_updates": {_indented(changes["log_updates"])}'
     for name, (start, end) in sorted(values.items(), key=lambda entry: -entry[1][0]):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 GROUP = "noise"
 """The `group` of our EvalMetrics."""
-RECORD = "harness_noise"
-"""Key of an export in the log's metadata."""
 FIELDS = {
     "noise_se": "se",
     "noise_ci_low": "ci_low",

@@ -13,6 +13,7 @@ import logging
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from harness_noise.settings import Settings
 from . import inject
 from .flags import Flag, flag
 from .live import current
+from .records import EXPORT
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -130,22 +132,22 @@ def _log_of_caller() -> EvalLog | None:
 
 
 def flag_of(log: EvalLog) -> Flag | None:
-    """Return a finished log's `Flag` by metadata, else by an export's record if it has our metrics. Refuse bad values.
+    """Return a finished log's `Flag`: by an export's record if it has our metrics, else by metadata. Refuse bad values.
 
     Raises:
         InputError: a value that is not understood.
     """
     on = flag(log.eval.metadata, of_file=True)
-    if on is not None:
-        return on
     if not any(inject.injected(es) for es in (log.results.scores if log.results else ())):
-        return None
-    record = (log.metadata or {}).get(inject.RECORD)
+        return on
+    record = (log.metadata or {}).get(EXPORT)
+    record = record if isinstance(record, Mapping) else {}
     names = ("level", "se", "interval", "cluster")
-    chosen = {name: record[name] for name in names if name in record} if isinstance(record, Mapping) else {}
+    chosen = {name: record[name] for name in names if record.get(name) is not None}
     if "level" in chosen:
         chosen["level"] = float(chosen["level"])
-    return Flag(Settings(**chosen), of_file=True)
+    on = on or Flag(Settings(), of_file=True)
+    return replace(on, settings=replace(on.settings, **chosen))
 
 
 def _not_renewed(log: EvalLog, error: BaseException) -> None:

@@ -176,10 +176,12 @@ def _scored(path: Path, log_file: LogFile) -> Header:
 def _spec(header: Header, options: ReadOptions) -> Spec | None:
     """Return the cluster SPEC of a log: the user's, else what the run or an export recorded, or None.
 
-    Without one it is what the run was made with: the noise settings in its metadata, or the
+    An export is the last that chose. Else it is what the run was made with: the noise settings in its metadata, or the
     parameters of the metrics that we added.
     """
     spec = spec_for(options.cluster, header.task)
+    if spec is None and (exported := header.exported.get("cluster")) is not None:
+        spec = spec_for(FileSpec(cluster_text(exported)), header.task)
     if spec is not None:
         return spec
     setting = header.metadata.get("noise_cluster")

@@ -34,6 +34,9 @@ SCHEMA = 2
 RECORD = "noise"
 """Key in the metadata of `results.early_stopping`: why a run stopped, and which questions were drawn."""
 
+EXPORT = "harness_noise"
+"""Key of an export's settings in the metadata of a log."""
+
 
 def bare(name: str) -> str:
     """Return a registered name without its package: "inspect_evals/gsm8k" is "gsm8k"."""
@@ -108,6 +111,8 @@ class Header:
     """Answers that an early stopping has left out."""
     stopping: Mapping[str, Any] = field(default_factory=dict)
     """The record of an early stopping."""
+    exported: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of an export that added our metrics."""
     scorers: Scorers = field(default_factory=dict)
     """The scorers as the run was set up."""
     model_roles: Mapping[str, str] = field(default_factory=dict)
@@ -179,6 +184,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         scores=_score_rows(results, faults),
         not_asked=len(stops) if isinstance(stops, list) else 0,
         stopping=object_of(stopping.get("metadata"), "metadata of results.early_stopping", faults),
+        exported=object_of(lookup(log.get("metadata"), EXPORT), f"metadata.{EXPORT}", faults),
         scorers={name: _metrics_by_key(row.get("metrics")) for name, row in scorers.items()},
         model_roles=_roles(spec.get("model_roles")),
         cached=_is_cached(spec.get("model_generate_config"), plan.get("config"), spec.get("task_args"), *steps),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from harness_noise import extras
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
 from harness_noise_adapters.lm_eval_harness.files.results import Native
@@ -130,10 +131,18 @@ def test_somebody_elses_aggregation_is_a_mean_if_it_gives_the_mean():
     assert part.native == 0.75
 
 
-def test_any_other_aggregation_is_not_called_without_its_extra(monkeypatch):
+@pytest.mark.parametrize("half", [False, True])
+def test_any_other_aggregation_is_not_called_without_its_extra(monkeypatch, half):
     monkeypatch.setattr(f"{gather.__module__}.if_any", lambda path: None)
+    monkeypatch.setattr(extras, "whole", lambda: extras if half else None)  # the half that would resample it
     foreign = {"acc": Aggregation("largest", registered=False, function=lambda: max)}
-    (part,) = gathered(column(TABLE[:, 0], TABLE, raw=[]), 1.0, aggregations=foreign).corpus
+    out = gathered(column(TABLE[:, 0], TABLE, raw=[]), 1.0, aggregations=foreign)
+    if half:
+        ((skipped,), corpus) = out.skipped, out.corpus
+        assert (skipped.native, corpus) == (1.0, [])
+        assert "is not installed" in skipped.reason
+        return
+    (part,) = out.corpus
     assert (part.native, part.aggregate, part.value) == (1.0, None, None)
     assert part.take([1], Questions(("q1",))).native is None
 

@@ -18,6 +18,8 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from harness_noise import extras
+from harness_noise.analysis.rows import NO_WHOLE
 from harness_noise.arrays import HUGE, BoolArray, FloatArray, HashArray
 from harness_noise.data.native_values import MISMATCH, fitting_bounds, mean_of_questions, nearly_equal
 from harness_noise.data.notes import NO_ERROR_BAR, NO_SAMPLES, NOT_SCORED, Note
@@ -528,6 +530,8 @@ def _corpus_scores(task: TaskFacts, measured: _Metric, reason: str, out: Gathere
         "diagnostics": _codes(task, key, K),
     }
     if (extra := if_any("corpus.measuring")) is None:  # only its name and lm-eval's own value are known
+        if extras.whole() is not None:  # which would resample what is not there
+            return Skipped(task.name, *key, NO_WHOLE, value)
         return CorpusScores(**fields | {"native": value})
     whole: CorpusScores | Skipped = extra.measured_whole(raw, aggregation, value, out, **fields)
     return whole

@@ -68,3 +68,12 @@ def test_a_fault_behind_many_lines_names_its_line(tmp_path: Path, monkeypatch: p
         path.write_text("a,b\n" + "1,2\n" * 299 + f"{fault}\n" + "1,2\n" * 50)
         with pytest.raises(InputError, match=said):
             list(files.blocks(path))
+
+
+@pytest.mark.parametrize("words", ["a b " * 100_000, f'"{"a, " * 100_000}"'])
+def test_a_cell_may_be_as_long_as_a_transcript(tmp_path, words):
+    path = tmp_path / "t.csv"
+    path.write_text(f"question,score,words\n1,1,{words}\n2,0,b\n", encoding="utf-8")
+    (_, first), (line, second) = files.records(path)
+    assert len(first["words"]) > 131_072
+    assert (line, dict(second)) == (3, {"question": "2", "score": "0", "words": "b"})

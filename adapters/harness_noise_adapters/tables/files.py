@@ -288,7 +288,7 @@ def _plain_cells(text: str, delimiter: str, width: int) -> list[str] | None:
 
     A width of 0 stands for that of the first row.
     """
-    if '"' in text or "\0" in text or len(text) > csv.field_size_limit():
+    if '"' in text or "\0" in text:
         return None
     text = text.replace("\r\n", "\n").removesuffix("\n") + "\n"
     cells = text.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
@@ -309,6 +309,7 @@ def _once(path: Path, header: list[str]) -> list[str]:
 def _parsed_csv(path: Path, texts: Iterable[str], delimiter: str, before: int) -> Iterator[Block]:
     """Yield blocks of the rows under the header of these CSV texts, `before` lines into the file. Refuse bad CSV."""
     lines, size = chain.from_iterable(StringIO(text, newline="") for text in texts), _FIRST
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # a transcript is longer than the usual 131072
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         header, line = _once(path, next(reader)), reader.line_num

@@ -62,7 +62,7 @@ def _chance_varies(data: Sample) -> bool:
 def _chosen(
     data: Sample, of: OneMean, settings: Settings, ends: intervals.RangeEnds | None, *, zero: bool
 ) -> choices.IntervalMethod | None:
-    """Choose a mean's interval method: the one set (refuse if it does not fit), else Wilson, t, or None for a point.
+    """Choose a mean's interval method: the one set, else Wilson if a range is known, else t. No spread: Wilson or None.
 
     Raises:
         InputError: it is not for these answers.
@@ -295,7 +295,7 @@ Further: TypeAlias = Callable[[Run, Settings], tuple[Sequence[Estimate], Sequenc
 
 
 def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | None = None) -> Analysis:
-    """Return one `Analysis` of several runs, run after run, with the rows and notes that `further` adds for each."""
+    """Return one `Analysis` with all rows and notes of one run or more, and those that `further` adds for each."""
     settings.check("analyze")
     runs, notes = agree_on_metrics(list(runs))
     check_clusters(settings.cluster, runs)

@@ -274,7 +274,7 @@ def equal_note(about: str, found: EqualAnswers) -> Note:
 
 
 def judge_note(about: str, found: JudgeFlips) -> Note:
-    """Return the note on how many equal answers the judge scored differently in the two runs."""
+    """Return the note that gives these counts of equal answers that the judge scored differently in two runs."""
     said = (
         f"{about}: the judge scores {found.n_flips:,} of {found.n_same_text:,} equal answers differently in the two "
         "runs, which is its own noise"

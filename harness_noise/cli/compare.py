@@ -72,7 +72,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
 
 def _sides(runs: tuple[str, ...]) -> list[Any]:
-    """Convert words to counts (74/100) if all are such, else bare scores (0.655) to floats. Paths stay as they are."""
+    """Convert words to counts if all are (74/100). Else convert each bare score (0.655) to a float. Keep paths."""
     counted = list(map(options.counts, runs))
     return counted if all(isinstance(side, tuple) for side in counted) else list(map(_number_or_path, runs))
 

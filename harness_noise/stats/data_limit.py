@@ -140,7 +140,7 @@ def _cluster_shares(shares: FloatArray) -> Shares:
 
 @lru_cache(maxsize=64)
 def _relative(shares: Shares) -> FloatArray:
-    """Return 20,000 sorted simulated ratios (estimated variance / true variance) for clusters with these shares.
+    """Simulate 20,000 ratios of estimated to true variance for clusters with these shares, and return them sorted.
 
     V*(z) = Σ_c a_c² (z_c − Σ_k a_k z_k)²/(1 − a_c) / Σ_c a_c², z independent standard normal. The clusters of one size
     have a mean and a sum of squares of their own, which is all that V* knows of them.

@@ -439,7 +439,7 @@ class _Native:
 
     @property
     def uses_all(self) -> bool:
-        """True if the EvalScore has one value per question, made by its reducer from several repeats."""
+        """True if a reducer other than mean makes the EvalScore's one value per question from several repeats."""
         return self.reduce is not None and self.task.grid.repeats > 1
 
     def table(self, values: FloatArray) -> FloatArray:

@@ -302,7 +302,7 @@ def _candidates(
     no_means = {part.key for part in others} if bar.pooled else set()
 
     def marked(rows: Iterable[Candidate]) -> list[Candidate]:
-        """Mark rows of corpus metrics and ratios as not judged, if a mean over rows is asked for."""
+        """Mark rows of corpus metrics and ratios as ones that cannot be judged, if a mean over rows is asked for."""
         return [c.lost(NO_MEAN) if c.row.key in no_means else c for c in rows]
 
     if baselines:

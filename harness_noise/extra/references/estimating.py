@@ -134,7 +134,7 @@ def _reference_row(
     *,
     refuse: bool,
 ) -> tuple[FullRow | None, list[Note]]:
-    """Return (row or None, notes) on a whole mean or A − B. If not random, refuse (`refuse`) or return an empty row."""
+    """Return (row or None, notes): mean or A − B of all questions of `references`. Not random: refuse, or empty row."""
     all_blocks = [stratum_of(part if b is None else chances_within(part, b), references, b) for part, b in both]
     blocks = [block for block in all_blocks if block is not None]
     (run, base), (first, _) = runs, both[0]

@@ -213,7 +213,7 @@ def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
 
 
 def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_slice.Shrunken | None) -> Heterogeneity:
-    """Return the output row of the test that all slices of one field have equal means."""
+    """Return the output row with the figures of a computed test that all slices of one field have equal means."""
     return Heterogeneity(
         **cut.table.about,
         field=cut.field,

@@ -106,7 +106,7 @@ def _take_counts(table: TableFacts, roles: Roles) -> bool:
 
 
 def _take_named(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
-    """Store the score columns that the user named in `roles`, and what several stand for. `pass1` takes its `count`."""
+    """Store in `roles` the score column that the user named, or one per model or metric. `pass1` takes its `count`."""
     for kind in ("models", "metrics"):
         if kind in said:
             roles.kind, roles.names = kind, said[kind].split(JOINT)

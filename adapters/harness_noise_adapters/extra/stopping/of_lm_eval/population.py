@@ -79,7 +79,7 @@ class Unit:
 
     @property
     def in_rounds(self) -> bool:
-        """True if every question is asked once before any is asked a second time."""
+        """True if blocks are asked in rounds: every question once before any is asked a second time."""
         return not self.order.whole and self.rule is not None and self.rule.asking == "breadth"
 
     def block(self, number: int) -> dict[int, dict[str, list[int]]]:

@@ -58,6 +58,7 @@ from .sample import (
     outer_note,
     own_group,
     sample,
+    shares_if_whole,
 )
 from .scoring import (
     OTHER_VERSION,
@@ -184,7 +185,7 @@ def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> l
     n_missing, se, sides = row.fields["n_missing"], row.fields["se"], (compared.parts_a, compared.parts_b)
     if not n_missing or not math.isfinite(se) or all_count_as_zero(settings.missing):
         return []
-    shares = group_shares(compared.parts_a, compared.group)
+    shares = shares_if_whole(compared.parts_a, compared.group)
     ends = difference_if_missing(*sides, shares, compared.bounds(settings), unpaired=settings.unpaired)
     if ends is None or ends[1] - ends[0] <= MISSING_SHARE * se:
         return []
@@ -206,8 +207,8 @@ def _with_missing_filled(row: RowDecision, compared: Compared, settings: Setting
     known = all(part.unit is None and part.corrected is None for part in compared.parts)
     if not row.fields["n_missing"] or all_count_as_zero(settings.missing) or not known:
         return row
-    bounds, shares = compared.bounds(settings), group_shares(compared.parts_a, compared.group)
-    sides = (compared.parts_a, compared.parts_b)
+    bounds, shares = compared.bounds(settings), shares_if_whole(compared.parts_a, compared.group)
+    sides, group = (compared.parts_a, compared.parts_b), compared.group and compared.group.whole()
     if bounds is None:
         return replace(row, filled=Filled(ranged=False))
     if difference_if_missing(*sides, shares, bounds, unpaired=settings.unpaired) is None:
@@ -217,7 +218,7 @@ def _with_missing_filled(row: RowDecision, compared: Compared, settings: Setting
         parts_a, parts_b = (
             [fill(part, end) for part in parts] for parts, end in zip(sides, (end_a, end_b), strict=True)
         )
-        return replace(compared, parts_a=parts_a, parts_b=parts_b)
+        return replace(compared, parts_a=parts_a, parts_b=parts_b, group=group)
 
     def aligned(what: Compared) -> Aligned:
         return align(what.parts_a, what.parts_b, shares)

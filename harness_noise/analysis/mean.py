@@ -44,6 +44,7 @@ from .sample import (
     named_repeats,
     outer_note,
     sample,
+    shares_if_whole,
 )
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
                 more["gap_of_runs"] = gap
         more["_data_limit"] = DataLimit([noise.terms(settings)]) if population else None
         more["icc"] = intraclass_correlation(noise.c.d, design) if population and not np.isnan(m.variance[0]) else None
-    filled = mean_if_missing(parts, shares, bounds)
+    filled = mean_if_missing(parts, shares_if_whole(parts, group), bounds)
     if filled is not None:
         codes |= {"missing_matters"} if filled[1] - filled[0] > MISSING_SHARE * np.sqrt(m.variance[0]) else set()
         names = ("mean_if_missing_wrong", "mean_if_missing_right")

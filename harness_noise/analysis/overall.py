@@ -27,7 +27,7 @@ from .comparison import compared_of, note_partial_group
 from .difference import Compared, run_difference
 from .mean import estimate_of
 from .otherwise import would_change
-from .ranges import Ends, score_range
+from .ranges import Ends, fill, score_range
 from .rows import RowDecision, decide_rows
 from .sample import group_parts, is_scored, scored_pairs
 
@@ -66,7 +66,13 @@ def top_level(tasks: Iterable[str], groups: Iterable[Group]) -> list[Top]:
     return [*found, *(Top(task, (task,)) for task in dict.fromkeys(tasks) if task not in inside)]
 
 
-def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int], settings: Settings) -> Group:
+def overall_group(
+    tops: Sequence[Top],
+    measure: Measure,
+    sizes: Mapping[str, int],
+    settings: Settings,
+    whole: Mapping[str, int] | None = None,
+) -> Group:
     """Return a group of the tasks in which each top-level row has the settings' weight. Those of weight 0 are left out.
 
     Args:
@@ -74,10 +80,21 @@ def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int
         measure: metric and scorer.
         sizes: questions of each task that count in this row.
         settings: `weights`.
+        whole: those that would count if no answer was missing. None: the same.
 
     Raises:
         InputError: a file of weights does not have all of them.
     """
+    weights, if_whole = _task_weights(tops, sizes, settings), None
+    if whole is not None and whole != sizes:
+        of_all = _task_weights(tops, whole, settings)
+        if_whole = tuple(of_all.values()) if of_all.keys() == weights.keys() else ()
+    how = "file" if settings.task_weights is not None else "size" if settings.weights == "size" else "equal"
+    return Group(OVERALL, *measure, tuple(weights), weights=tuple(weights.values()), weighted=how, if_whole=if_whole)
+
+
+def _task_weights(tops: Sequence[Top], sizes: Mapping[str, int], settings: Settings) -> dict[str, float]:
+    """Return task → weight in the overall row, tasks in the order of the top-level rows, without weights of 0."""
     counts = [sum(sizes.get(task, 0) for task in top.tasks) for top in tops]
     shares = top_shares([top.name for top in tops], counts, settings)
     weights: dict[str, float] = {}
@@ -85,8 +102,7 @@ def overall_group(tops: Sequence[Top], measure: Measure, sizes: Mapping[str, int
         for task, weight in top.within(sizes).items():
             if share > 0:
                 weights[task] = weights.get(task, 0.0) + share * weight
-    how = "file" if settings.task_weights is not None else "size" if settings.weights == "size" else "equal"
-    return Group(OVERALL, *measure, tuple(weights), weights=tuple(weights.values()), weighted=how)
+    return weights
 
 
 def top_shares(names: Sequence[str], counts: Sequence[int], settings: Settings) -> list[float]:
@@ -216,8 +232,11 @@ def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], lis
         if why is not None:
             notes += no_row_note(measure, why)
             continue
-        sizes = {task: int(is_scored(part).sum()) for task, (part,) in found.parts.items()}
-        group = overall_group(found.tops, measure, sizes, settings)
+        sizes, whole = (
+            {task: int(is_scored(part).sum()) for task, (part,) in parts.items()}
+            for parts in (found.parts, _with_answers(found.parts))
+        )
+        group = overall_group(found.tops, measure, sizes, settings, whole)
         try:
             parts = [found.parts[task][0] for task in group.tasks]
             rows.append(estimate_of(parts, run, _with_interval_of_mean(settings), group=group))
@@ -317,7 +336,8 @@ def _overall_difference(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple
         if why is not None:
             notes += no_row_note(measure, why)
             continue
-        group = overall_group(of_measure.tops, measure, _common_sizes(of_measure, settings), settings)
+        sizes, whole = (_common_sizes(parts, settings) for parts in (of_measure.parts, _with_answers(of_measure.parts)))
+        group = overall_group(of_measure.tops, measure, sizes, settings, whole)
         parts = [of_measure.parts[task] for task in group.tasks]
         parts_a, parts_b = ([both[side] for both in parts] for side in (0, 1))
         only = [_not_in_overall(run, measure, there) for run, there in ((a, parts_a), (b, parts_b))]
@@ -344,7 +364,7 @@ def _other_weights(
     """Return functions that compute the overall row again, with equal task weights or weights by size."""
 
     def weighted(other: Settings) -> RowDecision:
-        group = overall_group(found.tops, measure, _common_sizes(found, other), other)
+        group = overall_group(found.tops, measure, _common_sizes(found.parts, other), other)
         sides = [found.parts[task] for task in group.tasks]
         what = Compared([part for part, _ in sides], [part for _, part in sides], a, b, group)
         return run_difference(what, _with_interval_of_mean(other))[0]
@@ -360,11 +380,16 @@ def _not_in_overall(run: Run, measure: Measure, there: Sequence[Scores]) -> list
     return [part for part in of_measure if part.task not in tasks]
 
 
-def _common_sizes(found: TopRows, settings: Settings) -> dict[str, int]:
+def _common_sizes(parts: Mapping[str, tuple[Scores, ...]], settings: Settings) -> dict[str, int]:
     """Return task → number of questions compared: both runs' sum if unpaired, else the shared ones."""
     if settings.unpaired:
-        return {task: sum(int(is_scored(part).sum()) for part in both) for task, both in found.parts.items()}
-    return {task: len(scored_pairs(*both).rows_a) for task, both in found.parts.items()}
+        return {task: sum(int(is_scored(part).sum()) for part in both) for task, both in parts.items()}
+    return {task: len(scored_pairs(*both).rows_a) for task, both in parts.items()}
+
+
+def _with_answers(parts: Mapping[str, tuple[Scores, ...]]) -> dict[str, tuple[Scores, ...]]:
+    """Return task → its scores with 0 in place of all that are missing, to count the questions that were asked."""
+    return {task: tuple(fill(part, 0.0) if part.n_missing else part for part in sides) for task, sides in parts.items()}
 
 
 def with_differences(result: Comparison, pairs: Sequence[tuple[Run, Run]], settings: Settings) -> Comparison:

@@ -179,9 +179,9 @@ def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bou
     """Return the means if missing answers had the lowest, or the highest, score. None if nothing is missing or unknown.
 
     None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
-    answers they lack were asked for.
+    answers they lack were asked for. `shares` are those of `shares_if_whole`.
     """
-    if bounds is None or not _missing_are_located(parts):
+    if bounds is None or shares == [] or not _missing_are_located(parts):
         return None
     low, high = (_mean_with_filled(parts, shares, end) for end in bounds)
     return low, high
@@ -199,7 +199,7 @@ def difference_if_missing(
 
     None as for a mean.
     """
-    if bounds is None or not _missing_are_located([*parts_a, *parts_b]):
+    if bounds is None or shares == [] or not _missing_are_located([*parts_a, *parts_b]):
         return None
     if not unpaired:
         shared = [

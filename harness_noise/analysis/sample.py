@@ -389,6 +389,13 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
     return codes | {MISMATCH} if wrong else codes
 
 
+def shares_if_whole(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
+    """Return the weights of `group_shares` if no answer was missing. []: it is not known which tasks would count."""
+    if group is not None and group.if_whole == ():
+        return []
+    return group_shares(parts, None if group is None else group.whole())
+
+
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
     """Return the fixed weights of a group's tasks, summing to 1. None: by size. Refuse too few, and any not above 0."""
     if group is None:

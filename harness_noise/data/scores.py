@@ -374,11 +374,17 @@ class Group:
     """Fixed weights of the tasks, each above 0, in place of `weighting`: nested groups, each averaged its own way."""
     weighted: str | None = None
     """The user's weights of its parts: equal, size or file. None: those of the harness, or of `--group`."""
+    if_whole: tuple[float, ...] | None = None
+    """The weights if no answer was missing: by size they change. None: as they are. (): other tasks would count."""
 
     @property
     def key(self) -> tuple[str, str, str]:
         """Identity of this group of tasks in a run, as the tuple (name, metric, scorer)."""
         return self.name, self.metric, self.scorer
+
+    def whole(self) -> Group:
+        """Return the group with the weights that its tasks have if no answer is missing."""
+        return replace(self, weights=self.if_whole, if_whole=None) if self.if_whole else self
 
     def over(self, tasks: Sequence[str]) -> Group:
         """Return the group over some of its tasks (all: itself), without native value. Refuse too few or many weights.
@@ -388,13 +394,17 @@ class Group:
         """
         if tuple(tasks) == self.tasks:
             return self
-        weights = None
-        if self.weights is not None:
-            if len(self.weights) != len(self.tasks):
-                raise InputError(f"{self.name}: {len(self.weights)} weights for {len(self.tasks)} tasks")
-            of_task = dict(zip(self.tasks, self.weights, strict=True))
-            weights = tuple(of_task[task] for task in tasks)
-        return replace(self, tasks=tuple(tasks), weights=weights, native=None)
+
+        def some(weights: tuple[float, ...] | None) -> tuple[float, ...] | None:
+            if not weights:
+                return weights
+            of_task = dict(zip(self.tasks, weights, strict=True))
+            return tuple(of_task[task] for task in tasks)
+
+        if self.weights is not None and len(self.weights) != len(self.tasks):
+            raise InputError(f"{self.name}: {len(self.weights)} weights for {len(self.tasks)} tasks")
+        weights, if_whole = some(self.weights), some(self.if_whole)
+        return replace(self, tasks=tuple(tasks), weights=weights, if_whole=if_whole, native=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,28 @@ def test_one_answer_over_all_tasks(weights, diff):
     assert (row.mean_a, row.mean_b) == pytest.approx(means)
 
 
+def test_by_size_missing_answers_count_with_the_weight_that_they_would_have():
+    """A task of 40 questions has 2 answers of A. By these it weighs 2 of 62, and 40 of 100 if none is missing."""
+    filled = {}
+    for worth in (np.nan, 0.0, 1.0):
+        lone = replace(scored("lone", 40, 40), values=np.r_[np.ones(2), np.full(38, worth)][:, None])
+        lone = replace(lone, n_missing=int(np.isnan(lone.values).sum()))
+        a, b = run("A", lone, scored("big", 54, 60)), run("B", scored("lone", 40, 40), scored("big", 30, 60))
+        groups = (Group("both", "acc", "none", ("lone", "big")),)
+        for groups_of, weights in (((), "size"), (groups, "equal")):
+            rest = scored("rest", 3, 6) if groups_of else scored("big", 54, 60)
+            sides = [replace(x, groups=groups_of, scores=(*x.scores, rest)[: 3 if groups_of else 2]) for x in (a, b)]
+            (row,) = overall(hn.compare(*sides, weights=weights))
+            (mean,) = overall(hn.analyze(sides[0], weights=weights))
+            filled.setdefault(weights, []).append((row, mean))
+    for (row, mean), *worst_and_best in filled.values():
+        assert (row.verdict, row.if_missing) == ("A better", "could change the verdict")
+        assert row._diff_if_missing == pytest.approx([other.diff for other, _ in worst_and_best])
+        ends = mean.mean_if_missing_wrong, mean.mean_if_missing_right
+        assert ends == pytest.approx([other.mean for _, other in worst_and_best])
+        assert {"B better", "not separable"} & {other.verdict for other, _ in worst_and_best}
+
+
 def test_equal_weights_are_the_mean_of_the_rows_with_satterthwaites_df():
     *tasks, row = hn.compare(A, B).comparisons
     V = np.array([task.se**2 for task in tasks])

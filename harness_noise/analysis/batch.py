@@ -25,7 +25,7 @@ from .comparison import difference_of_arrays
 from .difference import Compared
 from .ranges import Ends, score_range
 from .rows import RowDecision, decide_rows
-from .sample import SHARED_NOISE_P, as_scores
+from .sample import SHARED_NOISE_P, as_scores, score_array
 
 CHUNK = 4_000_000
 """Scores that are worked on at once."""
@@ -53,7 +53,7 @@ def each_difference(
     Raises:
         ValueError: arrays that do not fit together.
     """
-    x, y = (np.asarray(values, dtype=np.float64) for values in (a, b))
+    x, y = score_array(a), score_array(b)
     if x.ndim != 3 or y.ndim != 3 or len(x) != len(y):
         raise InputError(f"P pairs are (P, n, K) arrays both, not of shape {x.shape} and {y.shape}")
     at_once = (np.abs(x) <= HUGE).all(axis=(1, 2)) & (np.abs(y) <= HUGE).all(axis=(1, 2))

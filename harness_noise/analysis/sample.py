@@ -597,6 +597,23 @@ def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
     return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
 
 
+def score_array(values: ArrayLike) -> FloatArray:
+    """Return scores as an array of floats, NaN where a masked array hides one. Refuse other things than numbers.
+
+    Raises:
+        InputError: what is no number, or rows of several lengths.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        return np.asarray(np.ma.asarray(values, np.float64).filled(np.nan), dtype=np.float64)
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"the scores are no array of numbers ({error}). Give n scores or n × K, NaN where an answer is missing or "
+            "a question has fewer than K"
+        ) from None
+
+
 def as_scores(
     values: ArrayLike,
     clusters: NamesLike | None = None,
@@ -629,9 +646,9 @@ def as_scores(
     ------
     ValueError
         Scores of another shape, names of another length or without a value, or `clusters` with `crossed`. As an
-        InputError: another word as `missing`.
+        InputError: another word as `missing`, and other things than numbers.
     """
-    array = np.array(values, dtype=np.float64)
+    array = score_array(values).copy()
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")

@@ -178,18 +178,19 @@ def estimate_difference(
     >>> row.diff, round(row.p_value, 3), row.verdict
     (0.375, 0.08, 'not separable')
     """
-    import numpy as np
+    from ..analysis.sample import score_array
 
     chosen = chosen_settings("estimate_difference", settings, {**choices, "level": level})
     if chosen.unpaired and not (clusters is None and crossed is None):
         raise InputError("unpaired arrays have no common clusters: compare two Runs that have their own")
-    if np.ndim(a) == 3 or np.ndim(b) == 3:
+    x, y = score_array(a), score_array(b)
+    if x.ndim == 3 or y.ndim == 3:
         from ..analysis.batch import each_difference
 
-        return each_difference(a, b, clusters, crossed, chosen)
+        return each_difference(x, y, clusters, crossed, chosen)
     from ..analysis.comparison import difference_of_arrays
 
-    return difference_of_arrays(a, b, clusters, crossed, chosen)
+    return difference_of_arrays(x, y, clusters, crossed, chosen)
 
 
 def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> tuple[Combined, ...]:

@@ -139,6 +139,9 @@ class TestOneRun:
         [
             (np.zeros((2, 2, 2)), {}, "(n, K) array"),
             (np.zeros((2, 0)), {}, "K ≥ 1"),
+            ([[1, 0], [1]], {}, "NaN where an answer is missing or a question has fewer than K"),
+            (["right", "wrong"], {}, "no array of numbers (could not convert string to float: 'right')"),
+            ({"q1": 1.0}, {}, "no array of numbers"),
             ([0.0, math.inf], {}, "infinite"),
             ([0.0, 1.0], {"clusters": ["a"]}, "1 cluster names for 2"),
             ([0.0, 1.0], {"clusters": ["a", None]}, "name is missing"),
@@ -158,6 +161,16 @@ class TestOneRun:
         with pytest.raises(ValueError) as caught:
             estimate(values, **options)
         assert message in str(caught.value)
+
+    @pytest.mark.parametrize("values", [[1, 0, 1, 0], [[1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]])
+    def test_what_a_masked_array_hides_is_missing(self, values):
+        hidden = np.zeros(np.shape(values), dtype=bool)
+        hidden[2:] = True
+        masked, gaps = np.ma.array(values, mask=hidden), np.where(hidden, NAN, values)
+        assert estimate(masked) == estimate(gaps)
+        assert estimate_difference(masked, values) == estimate_difference(gaps, values)
+        of_pairs = [np.ma.stack([x.reshape(4, -1)] * 2) for x in (masked, np.ma.array(values))]
+        assert estimate_difference(*of_pairs)[0] == estimate_difference(gaps, values)
 
 
 class TestDifference:

@@ -13,12 +13,12 @@ import numpy as np
 from ..arrays import FloatArray, blank, columns_of
 from ..choices import AGRESTI_CAFFO, PERMUTATION, SIGN, T_TEST, T
 from ..data.clusters import spec_in_words
-from ..data.matching import pair_runs, pairs_are_certain
+from ..data.matching import pair_questions, pair_runs, pairs_are_certain
 from ..data.native_values import are_zero_one
 from ..data.notes import Note, texts
 from ..data.questions import CONTENT_KEYS, excerpt
 from ..data.scores import Group, Run, Scores, causes_of
-from ..errors import InputError, NothingSharedError
+from ..errors import InputError, NothingSharedError, counted
 from ..results.diagnostics import SCORED
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
@@ -93,7 +93,7 @@ class Compared:
         Unpaired runs are checked if it is known which of their questions are the same.
         """
         each = []
-        for a, b in zip(self.parts_a, self.parts_b, strict=True):
+        for a, b in self.sides:
             if unpaired and not pairs_are_certain(a.questions, b.questions):
                 continue
             if (id(a), id(b)) not in self.scoring:
@@ -104,6 +104,11 @@ class Compared:
     @property
     def parts(self) -> tuple[Scores, ...]:
         return (*self.parts_a, *self.parts_b)
+
+    @property
+    def sides(self) -> list[tuple[Scores, Scores]]:
+        """Scores of A and of B, for each task."""
+        return list(zip(self.parts_a, self.parts_b, strict=True))
 
     @property
     def task(self) -> str:
@@ -146,7 +151,7 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
         row = _unpaired(compared, settings)
     else:
         if settings.runs_shared:
-            side_by_side = [pair_runs(*both) for both in zip(compared.parts_a, compared.parts_b, strict=True)]
+            side_by_side = [pair_runs(*both) for both in compared.sides]
             parts_a, parts_b, how = zip(*side_by_side, strict=True)
             compared = replace(compared, parts_a=parts_a, parts_b=parts_b)
             notes += how
@@ -260,6 +265,12 @@ def _possible_t(low: Aligned, high: Aligned, *, settings: Settings, graded: bool
 def _no_question(compared: Compared, pairing: Aligned) -> str:
     run_a, run_b, task, other = compared.run_a, compared.run_b, compared.task, compared.parts_b[0].task
     differs = f"the tasks differ ({task} and {other})" if compared.group is None and task != other else task
+    if n_asked := sum(len(pair_questions(a.questions, b.questions).rows_a) for a, b in compared.sides):
+        return (
+            f"{differs}: no question has a score in both {run_a.name} and {run_b.name}. They share "
+            f"{counted(n_asked, 'question')}, and each lacks its score in one of them or in both. Score the missing "
+            "answers, or use `unpaired=True`"
+        )
     why = f": {'; '.join(texts(pairing.notes))}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
@@ -400,9 +411,7 @@ def _unpaired(compared: Compared, settings: Settings) -> RowDecision:
             "parts by themselves"
         )
     if a.empty or b.empty:
-        raise NothingSharedError(
-            f"{compared.task}: {compared.run_a.name} or {compared.run_b.name} has no scored question"
-        )
+        raise NothingSharedError(f"{a.name}: {compared.run_a.name} or {compared.run_b.name} has no scored question")
     each = [kernel([x], [1.0], x.design(), settings) for x in (a, b)]
     limit = DataLimit([x.terms(settings) for x in each])
     m = welch(*(x.m for x in each))

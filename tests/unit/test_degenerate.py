@@ -274,6 +274,13 @@ class TestDifference:
         with pytest.raises(InputError, match="no question in common"):
             compare_runs([(run(a), run(b, model="o"))], Settings())
 
+    def test_questions_that_one_run_has_not_scored_are_shared_all_the_same(self):
+        a, b = scores("t", [[1.0], [NAN]], n_missing=1), scores("t", [[NAN], [0.0]], n_missing=1)
+        with pytest.raises(InputError) as caught:
+            compare_runs([(run(a), run(b, model="o"))], Settings())
+        said = "t: no question has a score in both m-run and o-run. They share 2 questions, and each lacks its score"
+        assert str(caught.value).startswith(said)
+
     def test_one_of_two_tasks_shares_no_question(self):
         a = run(scores("s", [[1.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="xy"))
         b = run(scores("s", [[0.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="uv"), model="o")

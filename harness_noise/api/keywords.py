@@ -260,7 +260,7 @@ class Request:
         """
         runs = runs if self.correction is None else self.correction.of(runs)
         for extra in _preparing(self.settings):
-            runs = [extra.prepare(run, self.settings) for run in runs]
+            runs = extra.prepare(runs, self.settings)
         return runs
 
     def check_measures(self, **keywords: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from ...data.scores import Run, Scores
 from ...errors import InputError, some_of
 from ...settings import Chance, Settings
 
+Shares: TypeAlias = set[tuple[str, str]]
+"""Metrics and scorers that are shares of right answers."""
 CORRECTED, VARIES = "chance_corrected", "chance_varies"
 CHOICES = (
     "{% if choices is defined %}{% if choices is number %}{{ choices }}{% elif choices is mapping %}"
@@ -30,26 +33,28 @@ CHOICES = (
 """The number of choices of a question, as datasets have it: a list, a list within an object, or their number."""
 
 
-def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
+def without_chance(run: Run, chance: Chance, settings: Settings, shares: Shares | None = None) -> Run:
     """Return the run with its [0, 1] scores corrected for guessing, others noted. Refuse if none is, or unknown chance.
 
     Args:
         run: its questions have `CHOICES` among their fields for ``"auto"``.
         chance: "auto", one c for all, or (task, c), where the task may be a glob.
         settings: the range of a metric that declares none.
+        shares: `shares_of` the runs that are analysed with it. None: of this one.
 
     Raises:
         InputError: no chance is known for a task, or nothing lies in [0, 1].
     """
     notes: list[Note] = []
-    other = [part.title for part in (*run.scores, *run.parts) if not _is_share(part, settings)]
+    shares = shares_of([run], settings) if shares is None else shares
+    other = [part.title for part in (*run.scores, *run.parts) if not _is_share(part, settings, shares)]
     other += [whole.title for whole in run.corpus]
     if other:
         said = f"{some_of(other, 4)}: not corrected for chance, as it is no share of right answers"
         notes.append(Note("not_corrected", said))
 
     def corrected(part: Scores) -> Scores:
-        return _corrected(part, _chance_of(part, chance)) if _is_share(part, settings) else part
+        return _corrected(part, _chance_of(part, chance)) if _is_share(part, settings, shares) else part
 
     scores, parts = tuple(map(corrected, run.scores)), tuple(map(corrected, run.parts))
     if not any(CORRECTED in part.diagnostics for part in (*scores, *parts)):
@@ -65,10 +70,30 @@ def without_chance(run: Run, chance: Chance, settings: Settings) -> Run:
     return replace(run, scores=scores, parts=parts, groups=groups, notes=merge_notes(run.notes, notes))
 
 
-def _is_share(part: Scores, settings: Settings) -> bool:
+def shares_of(runs: Sequence[Run], settings: Settings) -> Shares:
+    """Return the metrics whose scores all lie in [0, 1]: what is all right or all wrong is as other tasks and runs are.
+
+    A metric without any other is not among them.
+    """
+    known: dict[tuple[str, str], set[object]] = {}
+    for part in (part for run in runs for part in (*run.scores, *run.parts)):
+        if not _may_be_any(part, settings):
+            known.setdefault((part.metric, part.scorer), set()).add(score_range([Ends.of([part])], settings))
+    return {measure for measure, ranges in known.items() if ranges == {(0.0, 1.0)}}
+
+
+def _may_be_any(part: Scores, settings: Settings) -> bool:
+    """Return True if scores are all right or all wrong, and no range is declared: a percentage may be 0 throughout."""
+    ends = Ends.of([part])
+    return score_range([ends], settings) is None and ends.low == ends.high and ends.low in (0.0, 1.0)
+
+
+def _is_share(part: Scores, settings: Settings, shares: Shares) -> bool:
     """Return True for scores in [0, 1] without unit or `per`, not lower-is-better, not yet corrected for guessing."""
     if part.unit is not None or part.per is not None or part.higher_is_better is False or part.corrected is not None:
         return False
+    if _may_be_any(part, settings):
+        return (part.metric, part.scorer) in shares
     return score_range([Ends.of([part])], settings) == (0.0, 1.0)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ...data.scores import Run
 from ...settings import Settings
-from .correcting import CHOICES, without_chance
+from .correcting import CHOICES, shares_of, without_chance
 
 
-def prepare(run: Run, settings: Settings) -> Run:
-    """Return the run corrected for chance, its notes in it. `chance` must be set. Refuse as `without_chance` does."""
+def prepare(runs: list[Run], settings: Settings) -> list[Run]:
+    """Return the runs corrected for chance, notes in them. `chance` must be set. Refuse as `without_chance` does."""
     assert settings.chance is not None
-    return without_chance(run, settings.chance, settings)
+    shares = shares_of(runs, settings)
+    return [without_chance(run, settings.chance, settings, shares) for run in runs]
 
 
 def fields(settings: Settings) -> list[str]:

@@ -7,10 +7,10 @@ from ...settings import Settings
 from .weighing import with_strata
 
 
-def prepare(run: Run, settings: Settings) -> Run:
-    """Return the run weighted as the settings say, with notes. Refuse as `with_strata` does."""
+def prepare(runs: list[Run], settings: Settings) -> list[Run]:
+    """Return the runs weighted as the settings say, with notes. Refuse as `with_strata` does."""
     assert settings.strata is not None
-    return with_strata(run, *settings.strata)
+    return [with_strata(run, *settings.strata) for run in runs]
 
 
 def fields(settings: Settings) -> list[str]:

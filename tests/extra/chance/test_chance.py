@@ -99,6 +99,20 @@ def test_a_scale_is_no_share(tmp_path, runs):
         hn.analyze(str(path), chance="auto")
 
 
+@pytest.mark.parametrize("same", [0, 1])
+def test_a_task_that_is_all_wrong_or_all_right_is_corrected_as_the_other_run_and_the_other_tasks_are(tmp_path, same):
+    """A table declares no range, and 0 throughout could be a percentage."""
+    for name, first in (("a", [i % 2 for i in range(12)]), ("b", [same] * 12)):
+        lines = [f"{task},q{i},{x}" for task, xs in (("t", first), ("u", [1, 0] * 6)) for i, x in enumerate(xs)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["task,question,score", *lines]) + "\n")
+    a, b = (str(tmp_path / f"{name}.csv") for name in "ab")
+    for raw, row in zip(hn.compare(a, b).comparisons, hn.compare(a, b, chance=0.25).comparisons, strict=True):
+        assert row.diff == pytest.approx(raw.diff / 0.75)
+        assert row.mean_b == pytest.approx((raw.mean_b - 0.25) / 0.75)
+    for raw, row in zip(hn.analyze(b).estimates, hn.analyze(b, chance=0.25).estimates, strict=True):
+        assert row.mean == pytest.approx((raw.mean - 0.25) / 0.75)
+
+
 def test_groups_average_the_corrected_scores():
     """As lm-eval has them: the tasks of a group may have no row of their own, and its native value is of raw scores."""
     scores = [hn.as_scores(np.arange(20) < right, task=task, metric="acc") for task, right in (("x", 15), ("y", 5))]

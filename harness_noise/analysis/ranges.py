@@ -184,7 +184,7 @@ def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bou
     if bounds is None or shares == [] or not _missing_are_located(parts):
         return None
     low, high = (_mean_with_filled(parts, shares, end) for end in bounds)
-    return low, high
+    return None if math.isnan(low) else (low, high)
 
 
 def difference_if_missing(
@@ -210,7 +210,7 @@ def difference_if_missing(
     low, high = (
         _mean_with_filled(parts_a, shares, x) - _mean_with_filled(parts_b, shares, y) for x, y in (bounds, bounds[::-1])
     )
-    return low, high
+    return None if math.isnan(low) else (low, high)
 
 
 BETWEEN = 9
@@ -239,12 +239,16 @@ def filled_scores(part: Scores, value: float) -> FloatArray:
 
 
 def _mean_with_filled(parts: Sequence[Scores], shares: Sequence[float] | None, value: float) -> float:
-    """Return the mean over tasks, weighted by `shares` or by size, if all missing answers had this value."""
+    """Return the mean over tasks, weighted by `shares` or by size, if all missing answers had this value.
+
+    NaN if a task that has a weight has no answer, or none has a question.
+    """
     weights = shares or [float(len(part.values)) for part in parts]
     means = [question_stats(filled_scores(part, value)).mean for part in parts]
-    used = [(float(np.nanmean(mean)), w) for mean, w in zip(means, weights, strict=True) if w > 0]
-    each, counted = zip(*used, strict=True)
-    return float(np.average(each, weights=counted))
+    seen = [(mean[~np.isnan(mean)], w) for mean, w in zip(means, weights, strict=True) if w > 0]
+    if not seen or not all(len(mean) for mean, _ in seen):
+        return math.nan
+    return float(np.average([mean.mean() for mean, _ in seen], weights=[w for _, w in seen]))
 
 
 def check_range(where: str, chosen: IntervalMethod, bounds: tuple[float, float] | None) -> None:

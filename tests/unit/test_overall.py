@@ -78,6 +78,15 @@ def test_by_size_missing_answers_count_with_the_weight_that_they_would_have():
         assert {"B better", "not separable"} & {other.verdict for other, _ in worst_and_best}
 
 
+def test_a_task_that_lies_in_the_largest_cluster_leaves_no_bounds_of_missing_answers_without_it():
+    """What would change the verdict is asked without that cluster, where the task has no question left."""
+    small = scored("small", 2, 4, clusters=("most",) * 4)
+    large = scored("large", 9, 24, clusters=tuple("most" if i < 8 else f"c{i % 5}" for i in range(24)))
+    gap = replace(large, values=np.where(np.arange(24) == 20, np.nan, large.values[:, 0])[:, None], n_missing=1)
+    (row,) = overall(hn.compare(run("A", small, gap), run("B", replace(small, values=1 - small.values), large)))
+    assert (row.n_missing, row.if_missing) == (1, "not known")
+
+
 def test_equal_weights_are_the_mean_of_the_rows_with_satterthwaites_df():
     *tasks, row = hn.compare(A, B).comparisons
     V = np.array([task.se**2 for task in tasks])

@@ -131,8 +131,8 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
         n_left[part.task] = max(n_left.get(part.task, 0), len(rows[id(part)]))
     empty = [task for task in dict.fromkeys(part.task for part in parts) if task not in tasks]
     total, left = (sum(len(x) for x in each) for each in ([p.questions for p in parts], rows.values()))
-    share = f"{100 * left / total:.3g}% of those of {run.name}"
-    notes = [Note("some_questions", f"the questions with {' and '.join(texts)}: {share}")]
+    said = f"{run.name}: the questions with {' and '.join(texts)}, {100 * left / total:.3g}% of its questions"
+    notes = [Note("some_questions", said)]
     notes += [Note("left_out", f"{some_of(empty, 4)}: left out: no such question")] if empty else []
     if looked := list(dict.fromkeys(record["task"] for record in run.stops)):
         said = "`only` leaves out the estimate that allows for the early stop, since it is of all questions"

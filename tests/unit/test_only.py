@@ -7,6 +7,7 @@ import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -97,6 +98,15 @@ def test_every_output_names_it(runs, capsys, form):
         else:
             said = out.replace("\\", "").replace("&gt;", ">").replace("$", "").replace("{", "").replace("}", "")
             assert "Only the questions with level" in said
+
+
+def test_its_note_calls_a_data_frame_as_the_tables_do():
+    frames = [
+        pd.DataFrame({"question": range(12), "score": [int(i % k == 0) for i in range(12)], "level": [0, 1, 2] * 4})
+        for k in (2, 3)
+    ]
+    notes = [note.as_text() for note in hn.compare(*frames, only="level >= 1").notes if note.code == "some_questions"]
+    assert notes == [f"{side}: the questions with level >= 1, 66.7% of its questions" for side in "AB"]
 
 
 def test_a_question_without_a_value_is_never_chosen():

@@ -84,8 +84,8 @@ _SENTENCES = {
     "Leave {what} out",
     "given_runs": "{what} says how files are read, and none is read here: leave it out, or give their paths",
     # what `compare` is given
-    "counts profile published": "{what} is about the answers of two runs, and only their numbers are given: leave it "
-    "out, or give the runs",
+    "counts profile published": "{what} is about the answers of two runs, and a number is given in place of a run: "
+    "leave it out, or give the runs",
     "compare.profile counts.profile published.profile": "{what} is the noise of two bare numbers, as in "
     "`compare 0.71 0.68`, and runs and counts bring their own: leave it out",
     "compare.answers_b compare.n counts.answers_b counts.n profile.answers_b profile.n": (

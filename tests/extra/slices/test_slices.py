@@ -268,7 +268,7 @@ def test_commands(tmp_path):
     invoke("compare", str(path), "--by", "kind", "--html", str(page))
     assert "By slice" in page.read_text(encoding="utf-8")
     counts = runner().invoke(cli, ["compare", "3/10", "4/10", "--by", "kind"])
-    assert "only their numbers are given" in str(counts.exception)
+    assert "a number is given in place of a run" in str(counts.exception)
 
 
 def test_a_real_log_of_inspect_by_subject():

@@ -41,6 +41,7 @@ def test_the_block_holds_every_pair_and_every_score() -> None:
     for key, column in (("diff", "diff"), ("low", "ci_low"), ("total", "se_total"), ("p", "p_adjusted")):
         np.testing.assert_array_equal(numbers(data[key], "<f4"), c[column].astype("f4"))
     np.testing.assert_array_equal(numbers(data["verdict"], "u1"), board.pairs.verdict)
+    assert not data["questions"]["rounded"]
     codes = numbers(data["questions"]["scores"], "u1")
     codes = np.column_stack([codes & 15, codes >> 4]).ravel()[: board.scores.size]
     levels = np.array(data["questions"]["levels"])
@@ -57,6 +58,7 @@ def test_scores_of_many_levels_are_rounded_to_steps_too_small_to_see() -> None:
     assert held is not None
     data = held["questions"]
     assert len(data["levels"]) == pages.LEVELS
+    assert data["rounded"]
     codes = np.frombuffer(base64.b64decode(data["scores"]), dtype="u1").reshape(3, 400).T
     width = np.ptp(board.scores)
     assert np.abs(np.array(data["levels"])[codes] - board.scores).max() <= width / pages.LEVELS

@@ -274,6 +274,21 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     assert caption == f"Questions that flipped most (15 of {as_much} that flipped at least as much as the last)"
 
 
+def test_a_page_says_that_it_rounds_scores_of_many_levels(browser: WebDriver, tmp_path: Path) -> None:
+    runs, rng = sliced_board(3), np.random.default_rng(1)
+    for run in runs:
+        run.scores[0].values[:] = rng.normal(20, 5, run.scores[0].values.shape)
+    for name, said in (("rounded", True), ("exact", False)):
+        if not said:
+            for run in runs:
+                run.scores[0].values[:] = np.round(run.scores[0].values)
+        pages.write_arena(arena(runs, Settings()), tmp_path / name / "arena", "harness-noise arena runs --html arena")
+        opened(browser, board_page(tmp_path / name))
+        shown = [*texts(browser, "#picker figcaption"), *texts(browser, "#picker caption")]
+        rounded = [text for text in shown if "Scores are rounded here, to 250 steps." in text]
+        assert len(rounded) == (2 if said else 0), shown
+
+
 def test_the_two_models_that_are_shown_first_are_those_that_are_chosen(browser: WebDriver, folder: Path) -> None:
     opened(browser, board_page(folder))
     names = browser.execute_script(

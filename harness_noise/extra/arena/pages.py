@@ -227,7 +227,8 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
         return None
     scored = np.isfinite(scores)
     levels = np.unique(scores[scored])
-    if len(levels) > LEVELS:
+    rounded = len(levels) > LEVELS
+    if rounded:
         levels = np.linspace(levels[0], levels[-1], LEVELS)
     codes: IntArray = np.full(scores.shape, len(levels))
     middles = (levels[1:] + levels[:-1]) / 2
@@ -244,6 +245,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
         "levels": [float(f"{value:.10g}") for value in levels],
         "scores": packed(codes, "u1"),
         "halves": halves,
+        "rounded": rounded,
     }
 
 

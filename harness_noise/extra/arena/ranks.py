@@ -76,7 +76,8 @@ def ranked(
         for m, model in enumerate(models)
     )
     leaders = _leaders(means, sets, top)
-    dead = None if corrected else _all_alike_questions(table.mean[:, leaders])
+    of_top = table.mean[:, leaders]
+    dead = None if corrected else _all_alike_questions(of_top)
     order = None
     if simple is not None and len(simple[0]) > 1:
         resampled = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
@@ -86,6 +87,7 @@ def ranked(
         solved_by_all=None if solved is None else int((solved | np.isnan(table.mean)).all(axis=1).sum()),
         rank_method=method,
         n_top=len(leaders),
+        n_for_top=None if dead is None else int((~np.isnan(of_top)).all(axis=1).sum()),
         dead_for_top=None if dead is None else int(dead.sum()),
         order_tau=None if order is None else order.tau,
         same_best=None if order is None else order.same_best,
@@ -189,12 +191,10 @@ def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
 
 
 def _all_alike_questions(scores: FloatArray) -> BoolArray | None:
-    """Return (N,) True for questions on which all models score the same. None with one model."""
+    """Return (N,) True for questions that all models have and score the same. None with one model."""
     if scores.shape[1] < FEWEST_TOP:
         return None
-    with np.errstate(invalid="ignore"):
-        low, high = np.fmin.reduce(scores, axis=1), np.fmax.reduce(scores, axis=1)
-        same: BoolArray = ~(high - low > 1e-12)
+    same: BoolArray = scores.max(axis=1) - scores.min(axis=1) <= 1e-12
     return same
 
 

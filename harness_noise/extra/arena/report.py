@@ -609,12 +609,13 @@ def _order_words(board: BenchmarkResult) -> str:
 def _separating_sentence(board: BenchmarkResult) -> str:
     """Return a sentence on how many questions still separate the best models. "" if unknown."""
     row = board.benchmark
-    if row.dead_for_top is None or row.n_top is None or not row.n_questions:
+    if row.dead_for_top is None or row.n_top is None or not row.n_for_top:
         return ""
-    left = row.n_questions - row.dead_for_top
+    left = row.n_for_top - row.dead_for_top
     differ = "score differently" if board.pairs.common["unit"] is None else "differ"
-    of, share = counted(row.n_questions, "question"), f"{100 * left / row.n_questions:.0f}%"
-    return f"The {row.n_top} models at the top {differ} on {left} of {of} ({share})"
+    of, share = counted(row.n_for_top, "question"), f"{100 * left / row.n_for_top:.0f}%"
+    have = "" if row.n_for_top == row.n_questions else " that they all have"
+    return f"The {row.n_top} models at the top {differ} on {left} of {of}{have} ({share})"
 
 
 def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summary:

@@ -132,8 +132,10 @@ class Benchmark(Measured):
     """
     n_top: int | None = None
     """Models at the top: the K of `--top K`, else those that may be the best, at least two."""
+    n_for_top: int | None = None
+    """Questions that all models at the top have a score on."""
     dead_for_top: int | None = None
-    """Questions on which all models at the top score the same: they no longer tell these apart."""
+    """Questions that all models at the top have and score the same: they no longer tell these apart."""
     order_tau: float | None = None
     """Stability: median Kendall tau between the order of the models and their order on resampled questions."""
     same_best: float | None = None

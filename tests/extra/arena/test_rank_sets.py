@@ -16,6 +16,7 @@ import harness_noise as hn
 from harness_noise.cli.commands import cli
 from harness_noise.extra.arena.rank_sets import rank_sets, stability
 from harness_noise.extra.arena.ranks import passes
+from harness_noise.extra.arena.report import summarise
 from harness_noise.extra.ranks import from_decisions
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.contrast import design
@@ -148,6 +149,7 @@ def test_arena_has_them(tmp_path):
     assert row.solved_by_all == int(x.all(axis=1).sum())
     assert row.n_top == 2
     assert row.dead_for_top == int((x[:, 0] == x[:, 1]).sum())
+    assert row.n_for_top == 300
     assert 0.8 < row.order_tau <= 1
     assert 0.5 < row.same_best <= 1
     out = json.loads(result.to_json())
@@ -155,6 +157,18 @@ def test_arena_has_them(tmp_path):
     text = str(result.to_frame("models").columns.tolist())
     assert "rank_low" in text
     assert hn.arena(runs_of(x)).models[0].in_top is None
+
+
+def test_questions_that_a_top_model_lacks_separate_nothing():
+    x = leaderboard(3, 300, [0.8, 0.78, 0.6])
+    x[:20, 1] = np.nan
+    board = hn.arena(runs_of(x), top=2)
+    row, both = board.benchmarks[0], ~np.isnan(x[:, :2]).any(axis=1)
+    assert (row.n_questions, row.n_for_top) == (300, 280)
+    assert row.dead_for_top == int((x[both, 0] == x[both, 1]).sum())
+    left = 280 - row.dead_for_top
+    said = f"score differently on {left} of 280 questions that they all have ({left / 2.8:.0f}%)."
+    assert f"The 2 models at the top {said}" in summarise(board).sentences
 
 
 def test_lower_is_better_turns_the_ranks():

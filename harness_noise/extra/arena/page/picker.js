@@ -121,6 +121,7 @@
     return figure("picked-slices", rows.length > 1 ? slices.title : "The difference", `${what}; filled: differs from 0 after adjustment.`, height, parts);
   };
 
+  const rounded = data.questions && data.questions.rounded ? ` Scores are rounded here, to ${data.questions.levels.length} steps.` : "";
   const scoresOf = (model) => {
     const { levels, n, halves } = data.questions, codes = array("scores", data.questions.scores, Uint8Array);
     const code = (i) => halves ? (codes[i >> 1] >> 4 * (i & 1)) & 15 : codes[i];
@@ -156,7 +157,7 @@
     }
     parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, `A − B of the question${axis}`, { "text-anchor": "middle" }));
     const count = (test) => d.reduce((sum, v) => sum + test(v), 0), better = (v) => data.sign * v > 1e-12;
-    const alt = `${d.length} questions by the means of their answers: A is better on ${count(better)}, B on ${count((v) => better(-v))}, and ${count((v) => Math.abs(v) < 1e-12)} are equal.`;
+    const alt = `${d.length} questions by the means of their answers: A is better on ${count(better)}, B on ${count((v) => better(-v))}, and ${count((v) => Math.abs(v) < 1e-12)} are equal.${rounded}`;
     return figure("picked-questions", "Questions by their difference", alt, height, parts);
   };
   const listed = (title, heads, lines) => {  // a table of texts, the first of each line flush left
@@ -193,7 +194,7 @@
       const digits = Math.max(2, digitsOf(Math.abs(a[i] - b[i])));
       return [data.questions.names[i], mean(a[i], digits), mean(b[i], digits), number(a[i] - b[i], digits)];
     };
-    return order.length ? listed(`Questions that flipped most${first}`, ["Question", "A", "B", "A − B"], order.map(row)) : "";
+    return order.length ? listed(`Questions that flipped most${first}${rounded && `.${rounded}`}`, ["Question", "A", "B", "A − B"], order.map(row)) : "";
   };
   // every model's answers of a question, on a click on its row
   const dialog = document.querySelector("dialog");

@@ -221,6 +221,34 @@ def test_a_value_in_percent_is_compared_and_has_no_noise_beside_it(inspect_logs,
             export(path, tmp_path / "out")
 
 
+def test_why_there_is_nothing_to_add_is_said(canned, tmp_path):
+    from inspect_ai.scorer import accuracy
+
+    from harness_noise.inspect_ext import noise
+
+    def why(path, **choices):
+        with pytest.raises(hn.InputError, match="nothing to add") as error:
+            hn.export(path, tmp_path / "out", **choices)
+        return str(error.value).partition(": nothing to add: ")[2].partition(". No file")[0]
+
+    (log,) = canned.eval(canned.task(), tmp_path / "one", epochs=3)
+    assert why(log.location, cluster="task") == "fewer than two clusters: no standard error"
+    template = read_eval_log(log.location)
+    template.eval.metadata = {"noise_cluster": "{{passage}}!"}
+    write_eval_log(template, str(tmp_path / "template.eval"))
+    assert why(tmp_path / "template.eval").startswith("the log says its clusters by a template")
+    template.status, template.results = "cancelled", None
+    write_eval_log(template, str(tmp_path / "cancelled.eval"))
+    assert why(tmp_path / "cancelled.eval") == "the run ended before Inspect computed its results"
+    (own,) = canned.eval(canned.task(metrics=[accuracy(), noise()]), tmp_path / "own", epochs=3)
+    assert why(own.location) == "its task has noise() among its own metrics"
+    (log,) = canned.eval(canned.task(canned.samples(1)), tmp_path / "few", epochs=1)
+    graded = read_eval_log(log.location)
+    graded.samples[0].scores["match"].value = graded.results.scores[0].metrics["accuracy"].value = 0.3
+    write_eval_log(graded, str(tmp_path / "graded.eval"))
+    assert why(tmp_path / "graded.eval") == "fewer than two questions: no standard error"
+
+
 def test_a_log_of_a_folder_with_nothing_to_add_is_named(inspect_logs, tmp_path, capsys):
     folder = tmp_path / "in"
     folder.mkdir()

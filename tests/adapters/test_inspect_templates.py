@@ -67,16 +67,17 @@ def test_an_export_keeps_the_labels_of_the_users_template(canned, tmp_path):
     assert (estimate.cluster, estimate.n_clusters) == (SPEC, len(set(PASSAGES)))
 
 
+@pytest.mark.parametrize("again", [None, "other=topic"])
 @pytest.mark.parametrize("said", ["{{passage}}!", "passage"])
 @pytest.mark.parametrize("spec", ["{{passage}}?", "topic", "topic*passage", "none"])
-def test_clusters_of_an_export_go_before_those_of_the_run(canned, tmp_path, said, spec):
+def test_clusters_of_an_export_go_before_those_of_the_run(canned, tmp_path, said, spec, again):
     samples = canned.samples()
     for i, sample in enumerate(samples):
         sample.metadata["topic"] = i % 5
     metadata = {"noise": True, "noise_cluster": said}
     (log,) = canned.eval(canned.task(samples), tmp_path / "in", epochs=3, metadata=metadata)
     first = hn.export(log.location, tmp_path / "first", cluster=spec, se="cr1", level=0.8).written[0]
-    second = hn.export(first, tmp_path / "second", se="cr1", level=0.8).written[0]
+    second = hn.export(first, tmp_path / "second", cluster=again, se="cr1", level=0.8).written[0]
     (wanted,) = hn.analyze(log.location, cluster=spec, se="cr1", level=0.8).estimates
     unwrap_all()
     hook.install()

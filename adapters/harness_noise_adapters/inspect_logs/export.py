@@ -24,11 +24,12 @@ from harness_noise.io.atomic import Unchanged, alone, replacing_path, sweep, wri
 from harness_noise.io.door import also
 from harness_noise.io.measures import measured
 from harness_noise.io.paths import load
+from harness_noise.results.diagnostics import meaning_of
 from harness_noise.results.rows import Analysis
 
 from ..records import after_space
 from . import inject
-from .clusters import is_unknown
+from .clusters import UNKNOWN, is_unknown, spec_for
 from .finding import logs_in
 from .logfile import check_header
 from .logfile import read as read_file
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
     from .flags import Flag
 
+_UNKNOWN_NOISE = (UNKNOWN, "too_few_clusters", "too_few_questions")
+"""Diagnostics of a mean without any error bar."""
 CHANGED = ("results", "log_updates", "metadata")
 """The parts of a `.json` log that an export changes."""
 Placed = dict[int, dict[str | None, "Estimate"]]
@@ -69,9 +72,10 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     sources = Unchanged(logs_in(path) if folder is path else [path])
     options = replace(options, tasks=())  # a log is written whole
     logs = read_logs(path, options) if folder is path else [read_log(path, options)]
-    changes = [change for log in logs if (change := _change(log, analyze, sources)) is not None]
+    outcomes = [_change(log, analyze, sources) for log in logs]
+    changes = [change for change in outcomes if isinstance(change, _Change)]
     if not changes:
-        raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
+        raise NothingToAddError(path, "; ".join(dict.fromkeys(map(str, outcomes))))
     copied = folder is path and not (out.exists() and out.samefile(path))
     rest = _other_files(path, out, {change.path for change in changes}) if copied else []
     with alone(out):  # Inspect opens a file twice to read it, so no process may replace it in between
@@ -125,18 +129,28 @@ class _Change:
     analysis: Analysis
 
 
-def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | None:
-    """Return a log with our metrics in its header, not yet written. None if it gets none. Refuse a changed log."""
+def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | str:
+    """Return a log with our metrics in its header, not yet written, or why it gets none. Refuse a changed log."""
     if not log.header.computed:
-        return None
+        return "the run ended before Inspect computed its results"
     native = _native_header(log.path, sources)
     analysis = analyze(log.run)
     header = native.model_copy(deep=True)
     assert header.results is not None
-    insert(header.results, log, analysis.estimates)
+    placed = insert(header.results, log, analysis.estimates)
     if not any(map(inject.injected, header.results.scores)):
-        return None
+        return _why_none(header.results, placed)
     return _Change(log.path, native, header, analysis)
+
+
+def _why_none(results: EvalResults, placed: Placed) -> str:
+    """Return why results have none of our metrics, by the diagnostics of the estimates without an error bar."""
+    codes = {code for part in placed.values() for estimate in part.values() for code in estimate.diagnostics}
+    if why := next((code for code in _UNKNOWN_NOISE if code in codes), None):
+        return meaning_of(why).rstrip(".")
+    if inject.of_authors(results.scores):
+        return "its task has noise() among its own metrics"
+    return "no native value of it is a mean that its scores reproduce on its own scale"
 
 
 def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
@@ -270,8 +284,8 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
 
     settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
     before = (header.metadata or {}).get(EXPORT)
-    if settings["cluster"] is None and isinstance(before, Mapping):  # what an edit renews keeps its clusters
-        settings["cluster"] = before.get("cluster")
+    if spec_for(settings["cluster"], header.eval.task) is None:  # an edit keeps the former clusters
+        settings["cluster"] = before.get("cluster") if isinstance(before, Mapping) else None
     edit = MetadataEdit(metadata_set={EXPORT: {"version": __version__, **settings}})
     author = ProvenanceData(author=f"harness-noise {__version__}", reason="added the noise of the means")
     return edit_eval_log(header, [edit], author)
@@ -375,6 +389,6 @@ def rewrite(path: Path, on: Flag) -> tuple[LogRun, Analysis]:
     read = assemble(path, log_file, options, Recorded(cluster))
     analysis = analyze_run(measured(read.run, options), on.settings)
     sources = Unchanged([path])
-    if (change := _change(read, lambda _: analysis, sources)) is not None:
+    if isinstance(change := _change(read, lambda _: analysis, sources), _Change):
         _export(change, path, sources)
     return read, analysis

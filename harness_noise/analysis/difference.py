@@ -18,7 +18,7 @@ from ..data.native_values import are_zero_one
 from ..data.notes import Note, texts
 from ..data.questions import CONTENT_KEYS, excerpt
 from ..data.scores import Group, Run, Scores, causes_of
-from ..errors import InputError, NothingSharedError, counted
+from ..errors import InputError, NothingSharedError, counted, some_of
 from ..results.diagnostics import SCORED
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
@@ -54,6 +54,7 @@ from .sample import (
     empty_moments,
     fixed_questions,
     group_shares,
+    is_scored,
     kernel,
     outer_note,
     own_group,
@@ -266,10 +267,13 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     run_a, run_b, task, other = compared.run_a, compared.run_b, compared.task, compared.parts_b[0].task
     differs = f"the tasks differ ({task} and {other})" if compared.group is None and task != other else task
     if n_asked := sum(len(pair_questions(a.questions, b.questions).rows_a) for a, b in compared.sides):
+        sides = ((run_a, compared.parts_a), (run_b, compared.parts_b))
+        without = [run.name for run, parts in sides if not any(is_scored(part).any() for part in parts)]
+        lacking = f"{some_of(without, 2)} {'has' if len(without) == 1 else 'have'} no score of any" if without else ""
         return (
             f"{differs}: no question has a score in both {run_a.name} and {run_b.name}. They share "
-            f"{counted(n_asked, 'question')}, and each lacks its score in one of them or in both. Score the missing "
-            "answers, or use `unpaired=True`"
+            f"{counted(n_asked, 'question')}, and {lacking or 'each lacks its score in one of them or in both'}. Score "
+            f"the missing answers{'' if without else ', or use `unpaired=True`'}"
         )
     why = f": {'; '.join(texts(pairing.notes))}" if pairing.notes else ""
     return (

@@ -7,20 +7,27 @@ beyond `HUGE` is infinite, because its square is: a metric with such a score has
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, isfinite, nan
-from typing import Any, NoReturn
+from math import inf, isfinite, log10, nan
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..arrays import HUGE, FloatArray
+from ..arrays import HUGE, AnyArray, FloatArray
 from ..errors import InputError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+TOO_LARGE = "beyond 1e100, and counts as infinite: its square is"
+"""The reason why a finite number is no score."""
 INFINITE = "a score is infinite, or beyond 1e100"
 """The reason why a metric has no mean."""
 _EXACT = 2.0**53
 """Floats below it hold every whole number."""
 _PLAIN = {float, int, bool, type(None)}
 _SHOWN = 60
+_NO_NUMBERS = {"c": "complex numbers", "M": "dates", "m": "spans of time"}
+"""numpy's kind of an array that it makes floats of all the same → what it holds."""
 
 
 def number_of(value: Any, words: Callable[[str], float | None] = lambda text: None) -> float | None:
@@ -76,6 +83,43 @@ def numbers_of(values: Sequence[Any]) -> FloatArray | None:
         return None
 
 
+def number_array(values: ArrayLike, what: str = "scores") -> FloatArray:
+    """Return an array of floats, NaN for what is None or hidden by a masked array. Refuse other things than numbers.
+
+    Args:
+        values: as a caller of a public function has them.
+        what: the plural of what they are.
+
+    Raises:
+        InputError: texts, dates, complex numbers, or rows of several lengths.
+    """
+    try:
+        array: AnyArray = _with_masks(values) if _has_masks(values) else np.asarray(values)
+        if array.dtype.kind in _NO_NUMBERS:
+            raise TypeError(f"they are {_NO_NUMBERS[array.dtype.kind]}")
+        if isinstance(array, np.ma.MaskedArray):
+            return np.asarray(np.ma.asarray(array, np.float64).filled(nan), dtype=np.float64)
+        return np.asarray(values if array.dtype.kind in "SU" else array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"the {what} are no array of numbers ({error}). Give rows of one length, NaN where a number is missing "
+            "or a row has fewer"
+        ) from None
+
+
+def _has_masks(values: Any) -> bool:
+    """Return True for a masked array, and for a list or tuple that has one within."""
+    if isinstance(values, (list, tuple)):
+        nested = {*map(type, values)} - _PLAIN
+        return bool(nested) and any(map(_has_masks, values))
+    return isinstance(values, np.ma.MaskedArray)
+
+
+def _with_masks(values: Any) -> Any:
+    """Return nested lists of masked arrays as one masked array, where numpy leaves their masks out."""
+    return np.ma.stack([*map(_with_masks, values)]) if isinstance(values, (list, tuple)) else np.ma.asarray(values)
+
+
 def number_text(number: float) -> str:
     """Return a number as text with up to 15 significant digits, so that 20240101.0 is "20240101".
 
@@ -101,13 +145,21 @@ def score_of(value: Any, where: object, words: Callable[[str], float | None] = l
 
 
 def refuse_score(value: Any, where: object) -> NoReturn:
-    """Raise the error that a raw value at this place is not a finite number.
+    """Raise the error that a raw value at this place is not a finite number, or too large a one.
 
     Raises:
         InputError: says where the value stands.
     """
-    shown = "a number without end" if isinstance(value, int) else repr(value)
-    raise InputError(f"{where}: the score {shown:.{_SHOWN}} is not a finite number")
+    shown = f"about 1e{log10(abs(value)):.0f}" if isinstance(value, int) and value else repr(value)
+    raise InputError(
+        f"{where}: the score {shown:.{_SHOWN}} is {TOO_LARGE if too_large(value) else 'not a finite number'}"
+    )
+
+
+def too_large(value: Any, words: Callable[[str], float | None] = lambda text: None) -> bool:
+    """Return True for a finite number beyond `HUGE`, which counts as infinite."""
+    number = number_of(value, words)
+    return number is not None and abs(number) > HUGE and (isfinite(number) or isinstance(value, int))
 
 
 def refuse_rounded(what: str, name: Any, where: object) -> NoReturn:

@@ -85,6 +85,13 @@ def test_a_cause_that_nobody_has_is_refused():
         Answers("run").add("t", "acc", "none", "q", 1, "sandbox")
 
 
+@pytest.mark.parametrize(("score", "shown"), [(-1e300, "-1e+300"), (10**400, "about 1e400")])
+def test_a_number_too_large_to_square_is_said_to_be_that(score, shown):
+    with pytest.raises(InputError) as caught:
+        Answers("run").add("t", "acc", "none", "q", 1, score)
+    assert f"the score {shown} is beyond 1e100, and counts as infinite" in str(caught.value)
+
+
 def test_the_harness_s_mean_of_all_answers_is_compared_with_zeros_for_the_missing_ones():
     def part(native, missing):
         answers = Answers("run", ReadOptions(missing=missing))

@@ -324,7 +324,12 @@ def test_named_groups(csv_file):
         ("t.jsonl", '{"question": 1, "score": 1}\n{"question": 2, "sco', r"t\.jsonl, line 2: not JSON"),
         ("t.jsonl", "[1, 2]\n", r"line 1: not an object with columns, but list"),
         ("t.jsonl", '{"question": 1, "score": [[1]]}\n', r"line 1: score \[\[1\]\] is not a finite number"),
-        ("t.jsonl", '{"question": 1, "score": 1' + "0" * 400 + "}\n", r"line 1: score .* is not a finite number"),
+        (
+            "t.jsonl",
+            '{"question": 1, "score": 1' + "0" * 400 + "}\n",
+            r"line 1: score 1000.* is beyond 1e100, and counts",
+        ),
+        ("t.csv", "question,score\na,-1e300\n", r"line 2: score '-1e300' is beyond 1e100, and counts as infinite"),
         ("t.jsonl", "[" * 100_000 + "\n", r"line 1: not JSON"),
         ("t.jsonl", "\n\n", "the table has no rows"),
         ("t.json", '[{"question": 1},\n oops]', r"t\.json, line 2: not JSON"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness_noise.arrays import HUGE
 from harness_noise.data.clusters import value_text
-from harness_noise.data.numbers import is_rounded, number_of, numeral
+from harness_noise.data.numbers import TOO_LARGE, is_rounded, number_of, numeral, too_large
 from harness_noise.errors import InputError
 
 from .opening import Rows
@@ -52,10 +52,9 @@ def score_of(path: Path | Rows, line: int, column: str, value: Any) -> float:
     number = number_of(value, score_of_text)
     if number is None or abs(number) > HUGE:
         shown = repr(value) if len(repr(value)) <= _SHOWN else f"{repr(value)[:_SHOWN]}…"
-        raise NoScoreError(
-            f"{path}, line {line}: {column} {shown} is not a finite number, true or false, or another verdict "
-            f"({', '.join(_KNOWN)})"
-        )
+        verdicts = f"not a finite number, true or false, or another verdict ({', '.join(_KNOWN)})"
+        why = TOO_LARGE if too_large(value, score_of_text) else verdicts
+        raise NoScoreError(f"{path}, line {line}: {column} {shown} is {why}")
     return number
 
 

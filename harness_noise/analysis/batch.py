@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..arrays import HUGE, BoolArray, FloatArray, NamesLike, rows_of
 from ..choices import INTERVALS, T
+from ..data.numbers import number_array
 from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.rows import Difference
@@ -25,7 +26,7 @@ from .comparison import difference_of_arrays
 from .difference import Compared
 from .ranges import Ends, score_range
 from .rows import RowDecision, decide_rows
-from .sample import SHARED_NOISE_P, as_scores, score_array
+from .sample import SHARED_NOISE_P, as_scores
 
 CHUNK = 4_000_000
 """Scores that are worked on at once."""
@@ -53,7 +54,7 @@ def each_difference(
     Raises:
         ValueError: arrays that do not fit together.
     """
-    x, y = score_array(a), score_array(b)
+    x, y = number_array(a), number_array(b)
     if x.ndim != 3 or y.ndim != 3 or len(x) != len(y):
         raise InputError(f"P pairs are (P, n, K) arrays both, not of shape {x.shape} and {y.shape}")
     at_once = (np.abs(x) <= HUGE).all(axis=(1, 2)) & (np.abs(y) <= HUGE).all(axis=(1, 2))

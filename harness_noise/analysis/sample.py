@@ -21,6 +21,7 @@ from ..data.doubled import DOUBLED
 from ..data.matching import Pairing, pair_questions, same_partition
 from ..data.native_values import MISMATCH, fitting_bounds, is_reproduced, native_mean, reproduces
 from ..data.notes import Note
+from ..data.numbers import number_array
 from ..data.questions import Questions, QuestionText, by_name
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, of_choice, parameter
@@ -597,23 +598,6 @@ def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
     return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
 
 
-def score_array(values: ArrayLike) -> FloatArray:
-    """Return scores as an array of floats, NaN where a masked array hides one. Refuse other things than numbers.
-
-    Raises:
-        InputError: what is no number, or rows of several lengths.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        return np.asarray(np.ma.asarray(values, np.float64).filled(np.nan), dtype=np.float64)
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"the scores are no array of numbers ({error}). Give n scores or n × K, NaN where an answer is missing or "
-            "a question has fewer than K"
-        ) from None
-
-
 def as_scores(
     values: ArrayLike,
     clusters: NamesLike | None = None,
@@ -648,18 +632,18 @@ def as_scores(
         Scores of another shape, names of another length or without a value, or `clusters` with `crossed`. As an
         InputError: another word as `missing`, and other things than numbers.
     """
-    array = score_array(values).copy()
+    array = number_array(values).copy()
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
     n = len(array)
-    named = None if clusters is None else _checked_names("clusters", clusters, n)
+    named = None if clusters is None else checked_names("clusters", clusters, n)
     if crossed is not None:
         if named is not None:
             raise ValueError("`crossed` has both ways of clustering: leave `clusters` out")
         if not isinstance(crossed, (tuple, list)) or len(crossed) != 2:
             raise ValueError("`crossed` takes two sets of names: crossed=(a, b)")
-        named = tuple(map(CROSS.join, zip(*(_checked_names("crossed", way, n) for way in crossed), strict=True)))
+        named = tuple(map(CROSS.join, zip(*(checked_names("crossed", way, n) for way in crossed), strict=True)))
     holes = np.isnan(array)
     if missing not in ("drop", "zero"):
         raise InputError(f"`missing` {missing!r}: arrays do not say why an answer is missing. Use 'drop' or 'zero'")
@@ -687,11 +671,21 @@ def _numbered_questions(n: int) -> Questions:
     return Questions(tuple(map(str, range(n))))
 
 
-def _checked_names(keyword: str, names: NamesLike, n: int) -> tuple[str, ...]:
-    """Convert cluster names to n texts. Refuse a single value, a wrong length or a missing name."""
+def checked_names(keyword: str, names: NamesLike, n: int, of: str = "question") -> tuple[str, ...]:
+    """Convert names, as of clusters, to n texts. Refuse a single value, a wrong length or a missing name.
+
+    Args:
+        keyword: of the function that takes the names.
+        names: a missing one is None, NaN, or hidden by a masked array.
+        n: how many there must be.
+        of: each has a name.
+
+    Raises:
+        ValueError: names that are none of n.
+    """
     if isinstance(names, (str, bytes, int, float)) or not hasattr(names, "__iter__"):
         hint = ". Did you mean `level`?" if isinstance(names, float) else ""
-        raise ValueError(f"`{keyword}` {names!r}: give a name for each of the {n} questions{hint}")
+        raise ValueError(f"`{keyword}` {names!r}: give a name for each of the {n} {of}s{hint}")
     if isinstance(names, np.ndarray) and names.ndim != 1:
         raise ValueError(
             f"`{keyword}` must be (n,) names, not of shape {names.shape}: for two crossed ways use crossed=(a, b)"
@@ -699,7 +693,7 @@ def _checked_names(keyword: str, names: NamesLike, n: int) -> tuple[str, ...]:
     each: list[Any] = list(names.tolist() if isinstance(names, np.ndarray) else names)
     if len(each) != n:
         raise ValueError(f"{len(each)} cluster names for {n} questions")
-    numbers = isinstance(names, np.ndarray) and names.dtype.kind in "iu"  # none of which is missing
-    if not numbers and (any(map(is_, each, repeat(None))) or any(map(ne, each, each))):  # a NaN is not itself
-        raise ValueError("a cluster name is missing (None or NaN): every question needs one")
+    whole = isinstance(names, np.ndarray) and names.dtype.kind in "iu" and not np.ma.is_masked(names)  # none is missing
+    if not whole and (any(map(is_, each, repeat(None))) or any(map(ne, each, each))):  # a NaN is not itself
+        raise ValueError(f"`{keyword}`: a name is missing (None or NaN), and every {of} needs one")
     return tuple(map(str, each))

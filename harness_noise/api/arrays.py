@@ -178,12 +178,12 @@ def estimate_difference(
     >>> row.diff, round(row.p_value, 3), row.verdict
     (0.375, 0.08, 'not separable')
     """
-    from ..analysis.sample import score_array
+    from ..data.numbers import number_array
 
     chosen = chosen_settings("estimate_difference", settings, {**choices, "level": level})
     if chosen.unpaired and not (clusters is None and crossed is None):
         raise InputError("unpaired arrays have no common clusters: compare two Runs that have their own")
-    x, y = score_array(a), score_array(b)
+    x, y = number_array(a), number_array(b)
     if x.ndim == 3 or y.ndim == 3:
         from ..analysis.batch import each_difference
 

@@ -205,6 +205,8 @@ class Scores(OnQuestions):
         return f"<{type(self).__name__} {self.title}: {counted(n, 'question')}, K = {K}>"
 
     def __post_init__(self) -> None:
+        if isinstance(self.values, np.ma.MaskedArray):
+            raise FaultyScoresError(f"{self.task}, {self.metric}: scores are masked. Give NaN where there is none")
         shape = self.values.shape
         beside = [self.per, self.texts, self.asked, self.late, *(used.values for used in self.usage.values())]
         if any(array is not None and array.shape != shape for array in beside):

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special
 
 from ..arrays import FloatArray
+from ..data.numbers import number_array
 from .tolerances import SLACK, SMALLEST
 
 LEAST_DF = 20.0
@@ -79,7 +80,8 @@ def refused(merged: Combined, code: str) -> Combined:
 def _arrays(
     diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    d, s, df = (np.asarray(values, dtype=np.float64) for values in (diffs, ses, dfs))
+    given = {"differences": diffs, "standard errors": ses, "degrees of freedom": dfs}
+    d, s, df = (number_array(values, what) for what, values in given.items())
     if d.ndim != 1 or len(d) == 0 or not d.shape == s.shape == df.shape:
         raise ValueError(
             f"{d.size} differences, {s.size} standard errors and {df.size} degrees of freedom: give one of each for "
@@ -155,7 +157,7 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
     The tasks or models are the sample: it asks about a new one, not about new questions. With tied
     |d| the exact distribution is that of all sign patterns up to n = 20, else the normal one.
     """
-    d = np.asarray(diffs, dtype=np.float64)
+    d = number_array(diffs, "differences")
     if d.ndim != 1 or not np.isfinite(d).all():
         raise ValueError("differences must be a list of finite numbers")
     d = np.round(d / max(float(np.abs(d).max(initial=0.0)), SMALLEST), 12)  # rounding makes no ranks

@@ -139,9 +139,14 @@ class TestOneRun:
         [
             (np.zeros((2, 2, 2)), {}, "(n, K) array"),
             (np.zeros((2, 0)), {}, "K ≥ 1"),
-            ([[1, 0], [1]], {}, "NaN where an answer is missing or a question has fewer than K"),
+            ([[1, 0], [1]], {}, "NaN where a number is missing or a row has fewer"),
             (["right", "wrong"], {}, "no array of numbers (could not convert string to float: 'right')"),
             ({"q1": 1.0}, {}, "no array of numbers"),
+            ([10**400, 1], {}, "no array of numbers"),
+            (np.array([1 + 2j, 0]), {}, "no array of numbers (they are complex numbers)"),
+            (np.array(["2026-01-01"], "M8[D]"), {}, "no array of numbers (they are dates)"),
+            ([np.timedelta64(1, "s")], {}, "no array of numbers (they are spans of time)"),
+            ([0.0, 1.0], {"clusters": np.ma.array([1, 2], mask=[False, True])}, "name is missing"),
             ([0.0, math.inf], {}, "infinite"),
             ([0.0, 1.0], {"clusters": ["a"]}, "1 cluster names for 2"),
             ([0.0, 1.0], {"clusters": ["a", None]}, "name is missing"),
@@ -169,8 +174,10 @@ class TestOneRun:
         masked, gaps = np.ma.array(values, mask=hidden), np.where(hidden, NAN, values)
         assert estimate(masked) == estimate(gaps)
         assert estimate_difference(masked, values) == estimate_difference(gaps, values)
-        of_pairs = [np.ma.stack([x.reshape(4, -1)] * 2) for x in (masked, np.ma.array(values))]
-        assert estimate_difference(*of_pairs)[0] == estimate_difference(gaps, values)
+        for pairs in (np.ma.stack, list):
+            of_pairs = [pairs([x.reshape(4, -1)] * 2) for x in (masked, np.ma.array(values))]
+            assert estimate_difference(*of_pairs)[0] == estimate_difference(gaps, values)
+        assert estimate(list(masked) if masked.ndim > 1 else masked) == estimate(gaps)
 
 
 class TestDifference:
@@ -280,6 +287,11 @@ class TestDifference:
             compare_runs([(run(a), run(b, model="o"))], Settings())
         said = "t: no question has a score in both m-run and o-run. They share 2 questions, and each lacks its score"
         assert str(caught.value).startswith(said)
+        assert str(caught.value).endswith("Score the missing answers, or use `unpaired=True`")
+        with pytest.raises(InputError) as caught:
+            compare_runs([(run(scores("t", [[NAN], [NAN]], n_missing=2)), run(b, model="o"))], Settings())
+        assert "share 2 questions, and m-run has no score of any" in str(caught.value)
+        assert "unpaired" not in str(caught.value)
 
     def test_one_of_two_tasks_shares_no_question(self):
         a = run(scores("s", [[1.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="xy"))

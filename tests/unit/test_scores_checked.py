@@ -67,6 +67,7 @@ def test_a_packed_key_that_occurs_twice_is_noticed():
     [
         ({"values": np.zeros((2, 1))}, r"scores of the shape \(2, 1\) for 3 questions"),
         ({"values": np.zeros(3)}, r"scores of the shape \(3,\)"),
+        ({"values": np.ma.zeros((3, 1))}, "masked. Give NaN where there is none"),
         ({"values": np.zeros((3, 1)), "clusters": ("a", "b")}, "2 cluster names for 3 questions"),
         ({"values": np.zeros((3, 2)), "factors": {"p": (("x",),) * 3}}, "levels of p"),
     ],

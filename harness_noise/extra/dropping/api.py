@@ -18,6 +18,7 @@ from ...api.keywords import Request, chosen_settings
 from ...arrays import IntArray
 from ...data.native_values import are_zero_one
 from ...data.notes import Note, merge_notes
+from ...data.numbers import number_array
 from ...data.scores import Group, Run
 from ...errors import InputError, check_count, some_of
 from ...extras import module_of
@@ -180,10 +181,10 @@ def drop_in_sequence(
     0.64
 
     """
-    values = np.asarray(scores, dtype=np.float64)
+    values = number_array(scores)
     values = values[:, :, None] if values.ndim == 2 else values
     if values.ndim != 3 or min(values.shape) == 0:
-        raise InputError(f"scores must be an (M, n, K) array, not of shape {np.shape(scores)}")
+        raise InputError(f"scores must be an (M, n, K) array, not of shape {values.shape}")
     chosen = chosen_settings("compare_in_sequence", settings, {**choices, "level": level})
     refuse_others(_NOT_HERE, {**chosen.to_dict(), **choices}, ("level", "se", "range", "seed"))
     looks = _number_of_looks(looks)

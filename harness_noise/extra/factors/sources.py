@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ...analysis.sample import checked_names
 from ...arrays import NamesLike
 from ...data.clusters import split_crossed
 from ...data.native_values import are_zero_one
 from ...data.notes import Note
+from ...data.numbers import number_array
 from ...data.questions import occurrences
 from ...data.scores import Run, Scores
 from ...data.units import PERCENT, Scale, decimals
@@ -50,14 +52,16 @@ def factor_noise(
         ValueError: lengths that differ, no factor, an infinite score, fewer than two scores, or `more` below 1.
     """
     check_count("more", more)
-    y = np.asarray(scores, dtype=np.float64)
+    y = number_array(scores)
     if not factors:
         raise ValueError("name at least one factor")
     if y.ndim != 1 or any(len(column) != len(y) for column in (questions, *factors.values())):
         raise ValueError("scores, questions and every factor must be of one length")
     kept = ~np.isnan(y)
-    coded = [("question", cluster_codes(list(questions))[0][kept])]
-    coded += [(name, cluster_codes(list(levels))[0][kept]) for name, levels in factors.items()]
+    coded = [
+        (name, cluster_codes(checked_names(name, levels, len(y), "answer"))[0][kept])
+        for name, levels in (("question", questions), *factors.items())
+    ]
     y = y[kept]
     variances = components(y, coded)
     whole = sum(max(0.0, component.variance or 0.0) for component in variances)

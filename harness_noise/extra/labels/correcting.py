@@ -13,6 +13,7 @@ from ...analysis.ranges import Ends, score_range
 from ...analysis.sample import in_order_of, stack
 from ...arrays import FloatArray, IntArray, picked, rows_of, stacked
 from ...data.notes import Note
+from ...data.numbers import number_array
 from ...data.scores import Run, Scores
 from ...errors import InputError, some_of
 from ...settings import Settings
@@ -522,7 +523,7 @@ def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, setting
     Raises:
         InputError: labels that do not fit or cannot be used.
     """
-    table = np.asarray(labels, dtype=np.float64)
+    table = number_array(labels, "labels")
     table = table[:, None] if table.ndim == 1 else table
     if table.shape not in ((len(part.values), 1), part.values.shape):
         raise InputError(f"labels of the shape {table.shape} for scores of the shape {part.values.shape}")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analysis.ranges import Ends, score_range
-from ...analysis.sample import as_scores
+from ...analysis.sample import as_scores, checked_names
 from ...api.keywords import Computing, chosen_settings
+from ...data.numbers import number_array
 from ...errors import InputError
 from ...settings import Settings
 from ...stats.contrast import question_stats
@@ -157,7 +158,7 @@ def compare_in_sequence(
     n = len(parts[0].questions)
     if n != len(parts[1].questions):
         raise ValueError(f"{n} questions in a and {len(parts[1].questions)} in b")
-    X = np.empty((n, 0)) if complete is None else np.asarray(complete, dtype=np.float64)
+    X = np.empty((n, 0)) if complete is None else number_array(complete, "means of `complete`")
     X = X[:, None] if X.ndim == 1 else X
     if X.ndim != 2 or len(X) != n:
         raise ValueError(f"complete must have one row for each of the {n} questions")
@@ -222,32 +223,35 @@ def estimate_from_part(
     Särndal, Swensson & Wretman (1992), ch. 6, the generalised regression estimator, cross-fitted.
     """
     chosen = chosen_settings("estimate_from_part", settings, {**choices, "level": level})
-    X, rows = np.array(complete, dtype=np.float64), np.asarray(asked)
+    X, rows = number_array(complete, "means of `complete`").copy(), np.asarray(asked)
     X = X[:, None] if X.ndim == 1 else X
     if X.ndim != 2 or rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise InputError("complete must be an (N, R) array, and asked (m,) indexes of questions")
     N = len(X)
     answered = as_scores(scores, missing=chosen.missing)
     stats = question_stats(answered.values)
-    if len(stats) != len(rows) or len(np.unique(rows)) != len(rows) or not np.isin(rows, np.arange(N)).all():
+    unlike = np.ma.is_masked(asked) or len(stats) != len(rows) or len(np.unique(rows)) != len(rows)
+    if unlike or not np.isin(rows, np.arange(N)).all():
         raise InputError(f"asked must be one index below {N} for each of the {len(stats)} questions, each once")
     for keyword, names in (("clusters", clusters), ("strata", strata)):
         if names is not None and len(names) != N:
             raise InputError(f"{len(names)} {keyword} for the {N} questions of the complete runs")
+        if names is not None:
+            checked_names(keyword, names, N)
     scored = stats.count > 0
-    pi = None if chances is None else np.asarray(chances, dtype=np.float64)
+    pi = None if chances is None else number_array(chances, "chances")
     if pi is not None and (pi.shape != rows.shape or not ((pi > 0) & (pi <= 1)).all()):
         raise InputError(f"chances must be {len(rows)} probabilities above 0, one for each question that was asked")
     drawn = None if pi is None else pi[scored]
     part = part_of(rows[scored].astype(np.intp), N, clusters, strata, drawn=pi is not None, chances=drawn)
-    other = None if against is None else np.asarray(against, dtype=np.float64)
+    other = None if against is None else number_array(against, "means of `against`")
     if other is not None and (other.shape != (N,) or not np.isfinite(other).all()):
         raise InputError(f"`against` must be {N} question means, one for each question of `complete`, none missing")
-    names = tuple(f"complete run {r + 1}" for r in range(X.shape[1]))
+    runs = tuple(f"complete run {r + 1}" for r in range(X.shape[1]))
     bounds = chosen.range
     if bounds is not None:
         sides = [answered] if other is None else [answered, as_scores(other)]
         score_range([Ends.of([side]) for side in sides], chosen)
     if bounds is not None and other is not None:
         bounds = (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    return full_benchmark(stats.mean[scored], part, X, names, chosen.level, against=other, bounds=bounds)
+    return full_benchmark(stats.mean[scored], part, X, runs, chosen.level, against=other, bounds=bounds)

@@ -359,13 +359,14 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
     three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
     can leave next to no degrees of freedom, and an interval without end: never fewer than the runs have.
-    Where σ²_run is so far below 0 that nothing would be left, the moments are as they were.
+    Where σ²_run is so far below 0 that nothing but rounding would be left, the moments are as they were.
     """
     each = [(component, a * a, component.runs) for component, a in zip(components, coefficients, strict=True)]
     variance = m.variance + sum(a2 * component.variance / K for component, a2, K in each)
     spread = m.variance**2 / m.df + sum(component.spread(a2 / K) for component, a2, K in each)
     single = sum(a2 * component.variance for component, a2, _ in each)
-    if not (variance > ROUNDING**2 * np.maximum(1.0, m.mean**2)).all():
+    nothing = np.maximum(ROUNDING * m.variance, ROUNDING**2 * np.maximum(1.0, m.mean**2))
+    if not (variance > nothing).all():
         return m
     return replace(
         m,

@@ -355,6 +355,16 @@ def test_few_degrees_of_freedom_are_said_where_runs_bring_them() -> None:
     assert "few_clusters" in as_runs.diagnostics
 
 
+@pytest.mark.parametrize("times", [2, 6, 24])
+def test_a_variance_between_runs_that_cancels_that_of_the_questions_leaves_no_rounding_as_standard_error(times):
+    """Repeats that are uncorrelated and of one mean: of MS_q + MS_run − MS_res nothing is left but rounding."""
+    scores = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * times, dtype=float)
+    spread = scores.mean(axis=1).std(ddof=1) / math.sqrt(len(scores))
+    assert hn.estimate(scores, repeats_are="runs").se == pytest.approx(spread)
+    row = hn.estimate_difference(scores, 1 - scores, repeats_are="runs", runs_shared=True)
+    assert row.se == pytest.approx(2 * spread)
+
+
 def test_few_degrees_of_freedom_of_one_side_are_not_those_of_the_difference() -> None:
     rng = np.random.default_rng(11)
     noisy, small = rng.normal(0, 10, 300), rng.normal(0, 0.01, 5)

@@ -202,6 +202,7 @@ def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[Note]) -> Score
         native=None,
         factors=None,
         repeat_names=None,
+        stops_on=None,  # each run was cut to its first answers
         values=_joined_repeats([part.values for part in parts], rows, n, np.nan),
         per=_joined_repeats([part.per for part in parts], rows, n, np.nan),
         usage={},

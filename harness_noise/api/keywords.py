@@ -313,13 +313,14 @@ class Request:
     def joined(self, runs: list[Run]) -> list[Run]:
         """Return the runs, joined by model as repeats if asked for (notes are on them), and cut to first answers.
 
-        Of answers that were repeated until one passed, the first ones.
+        Of answers that were repeated until one passed, the first ones of each run, or of runs that together did so.
         """
+        runs = [first_answers(run) for run in runs]
         if self.as_repeats:
             from ..analysis.repeats import as_repeats
 
-            runs = as_repeats(runs)
-        return [first_answers(run) for run in runs]
+            runs = [first_answers(run) for run in as_repeats(runs)]
+        return runs
 
     def of_side(self, side: str) -> Request:
         """Return the request with only the column choices meant for one side of a comparison, A or B."""

@@ -150,6 +150,15 @@ def test_runs_that_ask_failures_again_are_stopped_too() -> None:
     assert "stopped_on_success" in row.diagnostics
 
 
+def test_two_runs_that_each_stop_are_two_first_attempts() -> None:
+    again = attempts(60, 3, 77)
+    runs = [*frame(m=A), *frame(m=again)]
+    (row,) = hn.analyze(runs, as_repeats=True).estimates
+    assert row.mean == pytest.approx(np.mean([scores[0] for scores in (*A, *again)]))
+    assert row.repeats_max == 2
+    assert "stopped_on_success" in row.diagnostics
+
+
 def test_missing_answers_are_no_retries() -> None:
     x = array(B)
     x[::4, 2] = np.nan  # a last round that was cut

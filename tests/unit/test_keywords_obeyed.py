@@ -122,7 +122,8 @@ def test_what_is_no_run_is_refused_in_words(function: str, nothing: Any, folder:
         "gate": lambda x: hn.gate(x, floor=0.5),
         "label_sample": hn.label_sample,
     }
-    with pytest.raises(hn.InputError, match=r"no run|two numbers|only their numbers|the noise comes from one of"):
+    words = r"no run|in place of a run|two numbers|only their numbers|the noise comes from one of"
+    with pytest.raises(hn.InputError, match=words):
         calls[function](nothing)
 
 

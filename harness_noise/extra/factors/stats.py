@@ -156,7 +156,8 @@ def _with_limits(
             parts = [(row[g] / df * max(0.0, x.variance or 0.0), x.df) for g, x in enumerate(variances) if g != h]
             r = max(0.0, sum(part for part, _ in parts))
             spread = sum(part**2 / of_part for part, of_part in parts if of_part > 0)
-            df_r = r**2 / spread if spread > 0 else np.inf
+            # at least 1: in an unbalanced design parts may count negatively, and all but cancel
+            df_r = max(1.0, r**2 / spread) if spread > 0 else np.inf
         ms, chi2 = max(c * component.variance + r, 0.0), special.chdtri(df, 1 - tails)
         F = chi2 / df if np.isinf(df_r) else special.fdtri(df, df_r, tails)
         low, high = (float(x) for x in (df * ms / chi2 - r * df / chi2 * F) / c)

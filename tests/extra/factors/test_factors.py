@@ -342,3 +342,14 @@ def test_the_units_are_those_of_the_same_scores_elsewhere(metric, bounds, high, 
     shown = hn.render(hn.factors([run, replace(run, name="n")], {"run": "run"}), "markdown")
     assert ("in points" in shown) == points
     assert ("SE in points" in hn.render(hn.analyze(run), "markdown", details=True)) == points
+
+
+def test_limits_are_numbers_where_the_other_components_cancel() -> None:
+    """In an unbalanced design some count negatively, and their degrees of freedom fell to 0: NaN, which is no JSON."""
+    y = [1.77, 2.04, 1.31, 0.87, -0.15, -3.53, -2.61, -3.93, -0.63, 0.09]
+    prompts = [0, 0, 1, 1, 1, 0, 0, 1, 1, 1]
+    seeds = [f"{prompt}/{seed}" for prompt, seed in zip(prompts, [0, 1, 0, 1, 0, 0, 1, 1, 0, 1], strict=True)]
+    found = hn.factor_noise(y, list("aaaabcccdd"), {"prompt": [str(p) for p in prompts], "seed": seeds})
+    row = next(row for row in found.factors if row.factor == "question × prompt")
+    assert (row.var_low, row.var, row.var_high) == pytest.approx((0.3000745, 1.5075404, 1535.0654569), rel=1e-6)
+    assert json.loads(found.to_json())["factors"]

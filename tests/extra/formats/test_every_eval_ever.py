@@ -295,3 +295,14 @@ def test_a_task_that_the_user_names_is_kept_apart(file: Path, with_results: bool
     metrics = ("accuracy", "brevity") if with_results else ("quiz/accuracy", "quiz/brevity")
     assert names == {(topic, metric) for topic in "ab" for metric in metrics}
     assert all(part.values.shape[0] == 6 and part.diagnostics == () for part in run.scores)
+
+
+@pytest.mark.parametrize("spec", ["passage", "t=passage", "passage*kind"])
+def test_clusters_that_every_task_has_are_read_back(tmp_path: Path, spec: str) -> None:
+    lines = [f"{t},q{i},p{i // 4},k{i % 3},{(i // 4 + i % 3) % 2}" for t in "tu" for i in range(40)]
+    (tmp_path / "run.csv").write_text("\n".join(["task,question,passage,kind,score", *lines]))
+    hn.export(tmp_path / "run.csv", tmp_path / "out", form="every-eval-ever", cluster=spec)
+    whole = hn.analyze(tmp_path / "run.csv", cluster="passage" if spec == "passage" else "none")
+    back = {row.task: row for row in hn.analyze(tmp_path / "out").rows}
+    for row in whole.rows:
+        assert (back[row.task].se, back[row.task].n_clusters) == (pytest.approx(row.se), row.n_clusters)

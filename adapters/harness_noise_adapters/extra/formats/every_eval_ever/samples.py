@@ -89,15 +89,18 @@ class _Reader(FileReader):
 
 
 def _reader(samples: Path, options: ReadOptions) -> _Reader:
-    """Build the reader of a samples file, after its first lines show if it has result ids and epochs."""
+    """Build the reader of a samples file, after its first lines show if it has result ids, epochs and clusters."""
     first: list[Record] = []
     for _, rows in objects(samples):
         first += rows
         if len(first) >= 1000:
             break
-    epochs = any(field(row, "metadata", "epoch") is not None for row in first)
+    repeat, cluster = (
+        f"metadata.{name}" if first and how(field(row, "metadata", name) is not None for row in first) else ""
+        for name, how in (("epoch", any), ("cluster", all))
+    )
     named = any(row.get(RESULT) is not None for row in first)
-    preset = replace(PRESET, repeat="metadata.epoch" if epochs else "", metric=RESULT if named else "")
+    preset = replace(PRESET, repeat=repeat, cluster=cluster, metric=RESULT if named else "")
     reader = _Reader(as_chosen(Recognised(samples, preset), options.columns), options, options.columns)
     reader.again = partial(_reader, samples, options)
     return reader

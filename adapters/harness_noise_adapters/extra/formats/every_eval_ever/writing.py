@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from harness_noise import InputError, __version__
+from harness_noise.data.clusters import split_crossed
 from harness_noise.data.questions import QuestionText
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import counted
@@ -160,6 +161,8 @@ def _result(part: Scores, row: Estimate) -> dict[str, Any]:
 
 def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: str) -> Iterator[dict[str, Any]]:
     """Yield a sample dict for each answer and metric. Missing: 0 with an error, or left out if some were not asked."""
+    # a reader takes them of all samples or of none
+    clustered = all(part.clusters is not None and split_crossed(part.clusters) is None for part, _ in parts)
     for part, row in parts:
         log, n = part.questions.log, len(part.questions)
         texts = log.read(range(n), part.scorer) if log is not None else [QuestionText()] * n
@@ -167,6 +170,7 @@ def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: s
         K = part.values.shape[1]
         own = part.repeat_names or ()
         names = own if len(own) == K else [str(k + 1) for k in range(K)]
+        names_of = part.clusters if clustered else None
         all_asked = int((part.values != part.values).sum()) == part.n_missing - part.n_zero
         for i, (key, question) in enumerate(zip(part.questions.keys, texts, strict=True)):
             raw, reference = question.text or shown[i], [] if question.target is None else [question.target]
@@ -190,5 +194,5 @@ def _samples(parts: Sequence[tuple[Scores, Estimate]], evaluation: str, model: s
                     "answer_attribution": [],
                     "evaluation": {"score": 0.0 if lost else value, "is_correct": value == best},
                     "error": "no score" if lost else None,
-                    "metadata": {"epoch": names[k]},
+                    "metadata": {"epoch": names[k]} | ({"cluster": names_of[i]} if names_of else {}),
                 }

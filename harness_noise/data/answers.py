@@ -571,7 +571,7 @@ class Answers:
 
     def _namer(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
         """Return a function from a document to its cluster name (None: no clusters), and the SPEC. May add a note."""
-        if self._spec is None:
+        if self._spec is None or self._spec.for_task(task) is None:
             return (lambda doc: name_or_none(doc.get(CLUSTER))), CLUSTER
         wanted, named = resolve_for_task(self._spec, task, self.auto)
         if wanted is None:

@@ -27,6 +27,17 @@ def test_clusters_by_field_path_template_task_and_none(lm_eval_runs):
     assert score(one(folder), "mc", "acc").clusters is None
 
 
+def test_a_task_that_the_clusters_do_not_name_keeps_its_own(run_a):
+    hn.export(run_a, in_place=True, cluster="gen=template,mc=template,mc2=none")
+    run = one(run_a, cluster="mc=meta.source")
+    assert score(run, "gen", "exact_match", "strict").cluster_spec == "template"
+    assert (score(run, "mc", "acc").cluster_spec, score(run, "mc2", "acc").cluster_spec) == ("meta.source", None)
+    hn.export(run_a, in_place=True, cluster="mc=none")
+    again = one(run_a)
+    assert score(again, "gen", "exact_match", "strict").clusters == score(run, "gen", "exact_match", "strict").clusters
+    assert score(again, "mc", "acc").clusters is None
+
+
 def test_a_missing_cluster_field_lists_the_fields(lm_eval_runs):
     with pytest.raises(InputError, match=r"samples_gen.*line 1: .*'passage'.*answer, choices, label, meta, question"):
         one(lm_eval_runs / "a", cluster="passage")

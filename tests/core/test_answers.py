@@ -122,6 +122,9 @@ def test_clusters_come_from_the_named_field_a_template_or_two_crossed_ones():
     assert single(built(ReadOptions(cluster="task"))).clusters == ("drop",) * 6
     assert single(built(ReadOptions(cluster="none"))).clusters is None
     assert single(built(ReadOptions(cluster="other=passage"))).clusters is None
+    own = [(*row[:3], {"cluster": f"c{i // 9}"}) for i, row in enumerate(ROWS)]
+    assert single(built(ReadOptions(cluster="other=passage"), own)).clusters == ("c0",) * 3 + ("c1",) * 3
+    assert single(built(ReadOptions(cluster="drop=none"), own)).clusters is None
 
 
 def test_auto_asks_the_adapter_and_without_a_spec_the_user_hears_of_it():

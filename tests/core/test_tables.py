@@ -286,6 +286,22 @@ def test_clusters(csv_file):
         read(path, cluster="auto")
 
 
+@pytest.mark.parametrize("last", ["c3", ""])
+def test_a_task_that_the_clusters_do_not_name_keeps_its_own(tmp_path, last):
+    rows = [(task, i, i % 2, f"c{i // 3}", f"t{i % 4}") for task in "ab" for i in range(12)]
+    rows[-1] = (*rows[-1][:3], last, "t3")
+    path = tmp_path / "run.csv"
+    path.write_text("task,question,score,cluster,topic\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    wanted = None if last == "" else "cluster"  # as without the option: some questions have none
+
+    def spec(task, **choices):
+        (row,) = [row for row in hn.analyze(path, **choices).estimates if row.task == task]
+        return row.cluster
+
+    assert (spec("b"), spec("b", cluster="a=topic"), spec("a", cluster="a=topic")) == (wanted, wanted, "topic")
+    assert spec("b", cluster="a=topic,b=none") is None
+
+
 def test_clusters_are_only_taken_from_columns_of_that_name(csv_file):
     path = table(csv_file, ("question", "passage", "group", "template", "score"), ("a", "p", "g", "t", 1))
     assert one(path).scores[0].clusters is None

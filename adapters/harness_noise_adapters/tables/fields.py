@@ -58,10 +58,14 @@ def clusters_of(
         raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns. Name a column")
 
     def spec(task: str) -> UserSpec | None:
+        if parsed.for_task(task) is None:  # the user means others
+            return UserSpec(own) if own else None
         return resolve_for_task(parsed, task, natural)[0]
 
     @cache
     def of_task(task: str) -> Callable[[Record], str | None]:
+        if parsed.for_task(task) is None:
+            return lambda record: None if get is None else name_or_none(get(record))
         return namer(wanted, task) if (wanted := spec(task)) is not None else lambda record: None
 
     known: dict[Any, int] = {}

@@ -130,6 +130,8 @@ def clusters(
 ) -> dict[str, tuple[ClusterNames, str | None]]:
     """Return {task: (clusters, SPEC in words)} by the SPEC, else as carried, without unclustered tasks. Add notes.
 
+    A task that the SPEC does not name keeps those that it carries.
+
     Args:
         spec: the user's; None where nothing was said.
         tasks: those of a run.
@@ -141,13 +143,16 @@ def clusters(
         _hint(tasks, notes, flag)
         return {task: (docs.clusters, docs.carried_spec) for task, docs in tasks.items() if docs.clusters is not None}
     named: dict[str, ClusterNames | None] = {}
+    carried: dict[str, str | None] = {}
     families: dict[str, dict[str, AskedQuestions]] = {}
     unknown: list[str] = []
     for task, docs in tasks.items():
         wanted = resolve(spec, task)
         if wanted is None:
-            if spec.for_task(task) == "auto":
+            if (said := spec.for_task(task)) == "auto":
                 unknown.append(task)
+            elif said is None:
+                named[task], carried[task] = docs.clusters, docs.carried_spec
         elif not is_parallel(wanted):
             named[task] = docs.clusters
         elif docs.targets is not None:
@@ -164,7 +169,8 @@ def clusters(
             for task, found in parallel.items()
             if found is None
         ]
-    return {task: (found, describe(spec, task)) for task, found in named.items() if found is not None}
+    words = {task: describe(spec, task) for task in named} | carried
+    return {task: (found, words[task]) for task, found in named.items() if found is not None}
 
 
 def _hint(tasks: Mapping[str, AskedQuestions], notes: list[Note], flag: str) -> None:

@@ -153,6 +153,9 @@ def gate(
         notes.append(Note("ratio_from_file", said))
     if request.correction:
         notes.append(Note("estimand", "the estimand is the mean that people would give, by their labels"))
+    if settings.questions_are == "fixed":
+        said = "the figures hold for these questions, not for other questions of their kind"
+        notes.append(Note("estimand", said))
     notes += [] if store is None else _stored(given, store, keep, passed=result.passed)
     return replace(result, notes=tuple(notes))
 

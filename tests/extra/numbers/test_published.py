@@ -48,6 +48,15 @@ def test_the_gate_decides_as_compare_does(choices: dict[str, float]) -> None:
             assert gate.rows[0].p_value * 2 == pytest.approx(row.p_value, rel=1e-9)
 
 
+def test_a_gate_of_fixed_questions_says_so_as_every_table_does() -> None:
+    said = "the figures hold for these questions, not for other questions of their kind"
+    against = {"floor": 0.4}, {"against": run(seed=2)}
+    for choices in ({"floor": 0.4, "answers_b": 4}, *(one | {"questions_are": "fixed"} for one in against)):
+        for form in ("table", "markdown", "sentence"):
+            assert said in render(hn.gate(run(), **choices), form)
+    assert said not in render(hn.gate(run(), **against[1]), "table")
+
+
 def test_without_a_word_on_its_questions_both_commands_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,7 +60,7 @@ def _of_run(run: Run) -> Iterable[tuple[str, object]]:
     yield "read as", run.harness
     yield "model", run.model
     if run.measurable:
-        yield "measures", f"{', '.join(run.measurable)} (with --measures)"
+        yield "measures", f"{', '.join(run.measurable)} (with --measure)"
 
 
 def _measured(run: Run) -> Iterable[tuple[str, str]]:

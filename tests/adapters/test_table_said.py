@@ -284,3 +284,10 @@ def test_what_cannot_be_compared_word_for_word_is_not_offered(cells, tmp_path):
     with pytest.raises(InputError, match="no column holds the scores") as error:
         one(path)
     assert "To score" not in str(error.value)
+
+
+def test_an_answer_with_several_scores_is_told_once_what_to_say(csv_file):
+    rows = [(f"q{i}", f"It is {i} metres long, I think.", int(j and i % 5 < 2)) for i in range(10) for j in (0, 1)]
+    table(csv_file, ("question_id", "response", "exact_match"), *rows)
+    with pytest.raises(InputError, match=r"If the rows are repeats all the same, say `columns=\{'repeat': 'none'\}`"):
+        one(csv_file)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.cli import main
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
@@ -94,11 +95,13 @@ def test_models_tasks_metrics_and_repeats(csv_file):
     assert "not used" not in noted(read(csv_file, factors=["comment"])[0])[0]
 
 
-def test_a_measure_that_was_asked_for_is_used_whatever_its_column_is_called(csv_file):
+def test_a_measure_that_was_asked_for_is_used_whatever_its_column_is_called(csv_file, capsys):
     rows = [(f"q{i}", i % 2, i / 100, i / 7, f"c{i % 3}") for i in range(20)]
     (run,) = read(table(csv_file, ("id", "score", "usd", "cost_usd", "comment"), *rows))
     assert run.measurable == ("usd", "cost_usd")
     assert noted(run)[0].endswith("; question: id; not used: usd, cost_usd, comment")
+    main(["list", str(csv_file)])
+    assert "measures  usd, cost_usd (with --measure)" in capsys.readouterr().out
     (asked,) = read(csv_file, measures=["usd"])
     assert noted(asked)[0].endswith("; question: id; not used: cost_usd, comment")
     (asked,) = read(csv_file, measures=["cost"])  # read from the column of another name

@@ -18,6 +18,7 @@ from ..data.native_values import are_zero_one
 from ..data.notes import Note, texts
 from ..data.questions import CONTENT_KEYS, excerpt
 from ..data.scores import Group, Run, Scores, causes_of
+from ..data.units import PERCENT, Scale
 from ..errors import InputError, NothingSharedError, counted, some_of
 from ..results.diagnostics import SCORED
 from ..settings import Settings, all_count_as_zero
@@ -195,11 +196,12 @@ def _missing_note(row: RowDecision, compared: Compared, settings: Settings) -> l
     ends = difference_if_missing(*sides, shares, compared.bounds(settings), unpaired=settings.unpaired)
     if ends is None or ends[1] - ends[0] <= MISSING_SHARE * se:
         return []
-    low, high = (f"{end:.3g}".replace("-", "−") for end in ends)
+    scale = PERCENT if row.fields["_zero_one"] else Scale()
+    low, high = (f"{scale.times * end:.3g}".replace("-", "−") for end in ends)
     of_them, worth = ("answer is", "it would") if n_missing == 1 else ("answers are", "they would")
     said = (
         f"{row.fields['task']} {row.fields['metric']}: {n_missing:,} {of_them} missing, and A − B lies between "
-        f"{low} and {high} whatever {worth} have been worth"
+        f"{low} and {high}{scale.size} whatever {worth} have been worth"
     )
     return [Note("missing_matters", said, row.fields["task"])]
 

@@ -50,11 +50,11 @@ def test_the_note_has_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[st
         paths.append(str(tmp_path / f"{name}.csv"))
     assert main(["compare", *paths]) == 0
     shown = capsys.readouterr()
-    assert "20 answers are missing, and A − B lies between −0.1 and 0.1" in shown.err
+    assert "20 answers are missing, and A − B lies between −10 and 10 points whatever" in shown.err
     assert "missing_matters" in shown.out
     assert main(["compare", *paths, "--details"]) == 0
     shown = capsys.readouterr()
-    assert "20 answers are missing, and A − B lies between −0.1 and 0.1" in shown.err
+    assert "20 answers are missing, and A − B lies between −10 and 10 points whatever" in shown.err
     assert "--missing zero counts them as wrong" in " ".join(shown.out.split())
 
 

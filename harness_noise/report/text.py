@@ -166,20 +166,19 @@ def verdict(table: Result) -> str:
     return "\n".join(summarise(table, brief=not isinstance(table, Comparison)).lead)
 
 
+_SPECIAL = re.compile(r"(\[[−\d∞][−\d.,%∞ ]*\](?![\[(:]))|[\\`*_|\[\]~@#]")
+"""What Markdown reads as a sign. The brackets of an interval are no link, so they are left readable."""
+
+
 def _markdown(text: str) -> str:
     """Escape text so that Markdown and HTML show it as it is."""
     text = " ".join(text.split())
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_|\[\]~@#])", r"\\\1", text)
+    return _SPECIAL.sub(lambda found: found[1] or rf"\{found[0]}", text)
 
 
 def _markdown_table(section: Section) -> str:
     head = "| " + " | ".join(_markdown(column.heading) for column in section.columns) + " |"
     rule = "|" + "|".join(" --- " if column.text else " ---: " for column in section.columns) + "|"
-    body = ["| " + " | ".join(_markdown_cell(cell) for cell in row) + " |" for row in section.rows]
+    body = ["| " + " | ".join(_markdown(cell) for cell in row) + " |" for row in section.rows]
     return "\n".join([head, rule, *body])
-
-
-def _markdown_cell(text: str) -> str:
-    # the brackets of an interval are not a link, so leave them readable
-    return text if re.fullmatch(r"\[[−\d., ]+\]", text) else _markdown(text)

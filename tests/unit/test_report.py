@@ -177,6 +177,15 @@ def test_a_markdown_table_has_as_many_cells_in_every_row() -> None:
     assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
 
 
+def test_markdown_shows_the_brackets_of_every_interval_and_makes_no_link_of_a_name() -> None:
+    row = analysis().estimates[0]
+    interval = f"[{100 * row.ci_low:.1f}%, {100 * row.ci_high:.1f}%]"
+    out = text.markdown(analysis(task="[a](b) [1](c) [2][d] [ ]"))
+    assert f"| {interval} |" in out
+    assert f"95% CI {interval}" in out
+    assert r"\[a\](b) \[1\](c) \[2\]\[d\] \[ \]" in out
+
+
 def test_latex_is_a_tabular_with_as_many_columns_as_cells() -> None:
     out = text.latex(comparison())
     assert out.count("\\begin{tabular}") == out.count("\\end{tabular}") == 1

@@ -12,9 +12,9 @@ from typing import Any
 from ..errors import some_of
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
-from .columns import Section
+from .columns import Marks, Section
 from .sentences import methods, sample_words, sentence
-from .summary import Result, combined_notes, only_words, summarise
+from .summary import Result, combined_notes, only_words, slice_sections, slice_sentences, summarise
 
 _ESCAPED = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -72,7 +72,9 @@ def render(table: Result, *, details: bool = False) -> str:
     # the table of the other methods is a detail, and so are the notes on it
     hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()
     hidden |= set(map(sentence, rows))
-    notes = [for_paper.get(line, line) for line in summary.sentences if line not in hidden]
+    of_slices = slice_sections(table, Marks())[0].heading if getattr(table, "slices", None) and rows else None
+    on_slices = slice_sentences(table) if of_slices else []
+    notes = [for_paper.get(line, line) for line in summary.sentences if line not in {*hidden, *on_slices}]
     notes += [f"{sample}."] if (sample := getattr(table, "sample", "")) else []
     parts = [r"% needs \usepackage{booktabs}"]
     lead = only_words(table) if rows else summary.lead
@@ -85,7 +87,9 @@ def render(table: Result, *, details: bool = False) -> str:
             caption = " ".join(filter(None, [_caption(table), said]))
         told = [one for one in summary.legend if one.mark in marks[i] or not (i or any(one.mark in m for m in marks))]
         meanings = [f"{one.mark}: {one.meaning}" for one in told]
-        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", meanings if i else [*lead, *meanings, *notes]))
+        below = on_slices if section.heading == of_slices else []
+        lines = [*below, *meanings] if i else [*lead, *meanings, *notes]
+        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", lines))
     return "\n\n".join(parts) + "\n"
 
 

@@ -133,6 +133,8 @@ def test_letters_are_explained_below_the_table_that_has_them(tmp_path: Path) -> 
         assert set(re.findall(r"footnotesize ([a-z]): ", one)) == set(" ".join(cells).split())
     assert "fewer than two clusters" in slices
     assert "fewer than two clusters" not in first
+    assert "None of 4 slices could be tested" in slices
+    assert "could be tested" not in first
 
 
 def test_sentences_are_one_for_each_row() -> None:

@@ -489,8 +489,10 @@ def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]],
     variance = noise.start.at(1 / left if left else math.inf)
     mde = detectable_effect(variance, result.n_questions, goal.alpha, goal.mde_power, noise.units)
     asked = ",".join(f"{row.task}={row.repeats}" for row in rows)
+    spent = sum(row.n_questions * row.repeats for row in rows)
+    most = f" (no question is asked more than {goal.k_max} times)" if min(K) == goal.k_max and spent < answers else ""
     text = (
-        f"{answers:,} answers spread by task find {noise.amount(mde)} instead of {noise.amount(result.mde)} with "
+        f"{spent:,} answers spread by task{most} find {noise.amount(mde)} instead of {noise.amount(result.mde)} with "
         f"K = {result.repeats} for all. A live lm-eval run asks so with noise_repeats {asked}"
     )
     return replace(

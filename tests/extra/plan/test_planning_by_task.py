@@ -64,6 +64,12 @@ def test_the_noisy_task_is_asked_more_often_and_the_plan_says_what_that_gains(we
     assert any(f"noise_repeats loud={K['loud']},calm={K['calm']}" in note for note in noted(plan))
 
 
+def test_answers_beyond_the_most_to_a_question_are_not_said_to_be_spread() -> None:
+    plan = hn.plan(runs=first_run("size", loud=(100, 1.0), calm=(300, 0.1)), answers=20_000)
+    assert {row.repeats for row in plan.by_task} == {10}
+    assert any("4,000 answers spread by task (no question is asked more than 10 times)" in note for note in noted(plan))
+
+
 def test_a_ratio_of_sums_is_spread_by_what_each_task_adds_to_it() -> None:
     """A group's ratio is no mean of its tasks' ratios, so neither are its variances."""
     run = first_run("size", loud=(100, 0.3), calm=(300, 0.1))

@@ -11,6 +11,7 @@ import pytest
 
 from harness_noise import InputError
 from harness_noise_adapters.tables import files
+from support.tables import array, one
 
 CELLS = ("", "a", "1.0", "x y", "é", "'", "\x0b", "\u2028", "\x1c", "\x85")
 
@@ -29,7 +30,7 @@ def written(draw: random.Random, sign: str) -> str:
 def parsed(text: str, sign: str) -> list[list[str]]:
     """The header and the rows by the csv module alone. Raise what it raises, or for a row of another width."""
     header, *rows = csv.reader(StringIO(text, newline=""), delimiter=sign, strict=True)
-    rows = [row for row in rows if row]
+    rows = [row for row in rows if any(row)]
     if {*map(len, rows)} - {len(header)} or len({*header}) < len(header):
         raise csv.Error
     return [header, *rows]
@@ -77,3 +78,18 @@ def test_a_cell_may_be_as_long_as_a_transcript(tmp_path, words):
     (_, first), (line, second) = files.records(path)
     assert len(first["words"]) > 131_072
     assert (line, dict(second)) == (3, {"question": "2", "score": "0", "words": "b"})
+
+
+@pytest.mark.parametrize("more", ["", '"q ""x""",1'])
+def test_empty_columns_and_rows_of_a_spreadsheet_say_nothing(more, tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [f"q{i},{i % 2}" for i in range(200)] + [more] * bool(more)
+    n = len(rows)
+    for first, last in (("", ",,"), ("", ","), ("0,", ",,")):
+        lines = [f"{',' * bool(first)}id,score{last}", *(f"{first}{row}{last}" for row in rows)]
+        blank = "," * lines[0].count(",")
+        path.write_text("\n".join([*lines[:20], blank, *lines[20:], blank, blank]) + "\n", encoding="utf-8")
+        assert array(one(path)).shape == (n, 1)
+    path.write_text("\n".join(["id,score,,", *(f"{row},," for row in rows), "q,1,,x"]), encoding="utf-8")
+    with pytest.raises(InputError, match="two columns are called ''"):
+        one(path)

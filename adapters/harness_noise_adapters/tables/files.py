@@ -286,14 +286,19 @@ def _csv(path: Path) -> Iterator[Block]:
 def _plain_cells(text: str, delimiter: str, width: int) -> list[str] | None:
     """Return the cells of plain CSV lines, "\\n" after each row. None for quotes, another width or one column.
 
-    A width of 0 stands for that of the first row.
+    Neither are lines of empty cells plain, nor several columns without a name. A width of 0 stands for that of the
+    first row, the header.
     """
     if '"' in text or "\0" in text:
         return None
     text = text.replace("\r\n", "\n").removesuffix("\n") + "\n"
     cells = text.replace("\n", f"{delimiter}\n{delimiter}").split(delimiter)
     del cells[-1]  # behind the last line
+    if not width and cells[: cells.index("\n")].count("") > 1:
+        return None
     width, rows = width or cells.index("\n"), text.count("\n")
+    if f"\n{delimiter * (width - 1)}\n" in f"\n{text}":
+        return None
     even = len(cells) == rows * (width + 1) and cells[width :: width + 1].count("\n") == rows
     return cells if even and width > 1 and "\r" not in text else None
 
@@ -312,12 +317,17 @@ def _parsed_csv(path: Path, texts: Iterable[str], delimiter: str, before: int) -
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # a transcript is longer than the usual 131072
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        header, line = _once(path, next(reader)), reader.line_num
+        header, line = next(reader), reader.line_num
+        bare = {i for i, name in enumerate(header) if i and not name} if header.count("") > 1 else set[int]()
+        names = _once(path, [name for i, name in enumerate(header) if i not in bare])
         while rows := [*islice(reader, size)]:
             numbers = _lines_of(rows, before + line, before + reader.line_num)
-            if not {*map(len, rows)} <= {len(header)}:
+            if not {*map(len, rows)} <= {len(header)} or not all(map(any, rows)):
                 numbers, rows = _full_rows(path, numbers, rows, header)
-            yield Block(numbers, None, dict(zip(header, zip(*rows, strict=True), strict=bool(rows))))
+            if bare and any(row[i] for row in rows for i in bare):
+                _once(path, header)
+            cells = [column for i, column in enumerate(zip(*rows, strict=True)) if i not in bare]
+            yield Block(numbers, None, dict(zip(names, cells, strict=bool(rows))))
             size, line = _BATCH, reader.line_num
     except csv.Error as error:
         raise InputError(
@@ -353,7 +363,7 @@ def _full_rows(
     path: Path, lines: Sequence[int], rows: Sequence[list[str]], header: Sequence[str]
 ) -> tuple[Sequence[int], list[list[str]]]:
     """Return the line numbers and cells of CSV rows that are not empty. Raise an error if widths differ."""
-    kept = [(line, row) for line, row in zip(lines, rows, strict=True) if row]
+    kept = [(line, row) for line, row in zip(lines, rows, strict=True) if any(row)]
     for line, row in kept:
         if len(row) != len(header):
             raise InputError(f"{path}, line {line}: {len(row)} cells, but the header has {len(header)} columns")

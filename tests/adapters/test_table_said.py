@@ -291,3 +291,59 @@ def test_an_answer_with_several_scores_is_told_once_what_to_say(csv_file):
     table(csv_file, ("question_id", "response", "exact_match"), *rows)
     with pytest.raises(InputError, match=r"If the rows are repeats all the same, say `columns=\{'repeat': 'none'\}`"):
         one(csv_file)
+
+
+@pytest.mark.parametrize("name", ["run", "run_name"])
+def test_models_in_a_column_of_runs_are_no_repeats(name, csv_file):
+    rows = [(f"q{i}", model, int(i % 3 > j)) for i in range(30) for j, model in enumerate(("gpt-4o", "ours"))]
+    table(csv_file, ("id", name, "score"), *rows)
+    with pytest.raises(InputError, match=rf"differ in '{name}' \('gpt-4o', 'ours'\).*a model: `columns="):
+        one(csv_file)
+    runs = [(i, model.replace("ours", "gpt-4o run 2"), score) for i, model, score in rows]
+    assert array(one(table(csv_file, ("id", "run", "score"), *runs))).shape == (30, 2)  # names of one model
+
+
+@pytest.mark.parametrize("form", ["{}", "points_{}", "{} correct"])
+def test_a_baseline_beside_models_is_asked_about(form, csv_file):
+    names = [form.format(name) for name in ("gpt-4o", "opus", "baseline")]
+    rows = [(f"q{i}", i % 2, int(i % 3 > 0), int(i % 5 > 1)) for i in range(30)]
+    table(csv_file, ("id", *names), *rows)
+    with pytest.raises(InputError, match="3 columns hold scores"):
+        one(csv_file)
+    table(csv_file, ("id", *names), *((*row[:3], 1) for row in rows))  # a bar, the same for all questions
+    assert len(hn.read(csv_file)) == 2
+
+
+def test_of_right_answers_a_baseline_is_asked_about_beside_any_name(csv_file):
+    rows = [(f"q{i}", i % 2, int(i % 3 > 0)) for i in range(30)]
+    table(csv_file, ("id", "ours correct", "baseline correct"), *rows)
+    with pytest.raises(InputError, match="2 columns hold scores"):
+        one(csv_file)
+    table(csv_file, ("id", "correct", "baseline"), *rows)
+    assert array(one(csv_file)).shape == (30, 1)
+
+
+def test_per_cent_named_like_a_score_are_asked_about(csv_file):
+    rows = [(f"q{i}", f"{100 * (i % 2)}%", i % 5 + 1) for i in range(30)]
+    table(csv_file, ("id", "accuracy", "fluency"), *rows)
+    with pytest.raises(
+        InputError, match=r"holds percentages: write them as numbers. If it is none, say `columns="
+    ) as error:
+        one(csv_file)
+    assert "'fluency'}` (mean 3)" in str(error.value)
+
+
+@pytest.mark.parametrize("words", [("y", "n"), ("✓", "✗"), ("T", "F")])
+def test_words_that_are_no_verdicts_are_asked_about_and_another_score_is_not_taken(words, csv_file):
+    rows = [(f"q{i}", words[i % 3 > 0], i % 5 + 1) for i in range(30)]
+    for header in (("id", "is_correct"), ("id", "score", "fluency"), ("id", "is_correct", "fluency")):
+        table(csv_file, header, *(row[: len(header)] for row in rows))
+        with pytest.raises(InputError, match=f"'{header[1]}' is named like a score, but") as error:
+            one(csv_file)
+        assert f"({words[1]} is right, mean 0.6667)" in str(error.value)
+        assert ("{'score': 'fluency'}` (mean 3)" in str(error.value)) == (len(header) == 3)
+    got = array(one(csv_file, columns={"score": f"{{{{ (is_correct == '{words[1]}') | int }}}}"}))
+    assert got.mean() == pytest.approx(2 / 3)
+    table(csv_file, header, *((row[0], 1 if row[1] == words[1] else -1, row[2]) for row in rows))
+    with pytest.raises(InputError, match=r"'-?1' and '-?1' are no words .*'is_correct'}` \(mean 0.3333\)"):
+        one(csv_file)

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness_noise.errors import parameter
 
-from .lexicon import WORDS, is_model, snake
+from .lexicon import WORDS, exact, is_model, snake
 from .neighbours import Scene, agreement_of, ask_of_counts, felled, question_beside
 from .questions import find_question, refuse_means
 from .scores import ASKED, MARGIN, TAKEN, ScoreCandidate, candidates, merged
@@ -17,6 +17,7 @@ from .table import ColumnFacts, TableFacts
 from .verdicts import AskError, Choice, RefuseError, Roles
 from .wide import (
     ask_bare,
+    ask_of_baseline,
     ask_of_crossed,
     families,
     has_parts,
@@ -124,6 +125,7 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
     """Store a score column for each model, repeat or metric. Return False if not so. Raise AskError if unclear."""
     several = families(found)
     ask_of_crossed(several)
+    ask_of_baseline(table.columns, found, roles.question)
     named = [one for one in found if one.points >= TAKEN]
     for family in several:
         outside = [one for one in named if one.column not in family.columns]
@@ -165,6 +167,7 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
     plain = table.named("score")
     if not named and plain is not None and plain.kind in ("text", "list", "empty"):
         return [ScoreCandidate(plain, "graded", TAKEN)]  # what is odd in it is said with its row when it is read
+    _ask_of_unknown_words(scene, left[0] if left and left[0].points >= ASKED else None)
     if not left or left[0].points < ASKED:
         _refuse(table, roles, [*reasons.values()], left, found)
     best = left[0]
@@ -180,6 +183,50 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
         _ask_of_rivals(close)
     _ask_of_unknown_family(table, best)
     return [best]
+
+
+def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
+    """Raise AskError if a column is named like a score and has two words that are none we know, or per cent.
+
+    Nothing is asked if `best` is right or wrong, or named like a verdict.
+
+    Raises:
+        AskError: which of the two words is right, or is `best` the score?
+    """
+    roles = scene.roles
+    if best is not None and (best.group == "verdict" or best.column.scale == "01"):
+        return
+    used = [roles.gold, *roles.named.values(), *roles.words]
+    answers = {*roles.pred.distinct} if roles.pred is not None else set[object]()
+    for column in scene.table.columns:
+        words, name = column.distinct, column.last
+        if best is not None and column.kind == "percent" and (exact("verdict", name) or name in _WORDED):
+            raise AskError(
+                "score",
+                f"{column.name!r} is named like a score, but holds percentages: write them as numbers. If it is none",
+                (Choice({"score": best.column.name}, "", best.column.mean),),
+                (column.name,),
+            )
+        known = (exact("verdict", name) and name not in _OF_THE_RIGHT_ANSWER) or name in _WORDED
+        if not known or len(words) != 2 or column in used or answers & {*words}:
+            continue
+        ways = [Choice({"score": best.column.name}, "", best.column.mean)] if best is not None else []
+        if column.kind == "number" and column.scale == "other":
+            ways.append(Choice({"score": column.name}, "", column.mean))
+        elif column.kind == "text" and not column.empty and all(key.isidentifier() for key in column.keys):
+            for i, word in enumerate(words):
+                way = f"{{{{ ({column.name} == {str(word)!r}) | int }}}}"
+                ways.append(Choice({"score": way}, f"{word} is right", float((column.codes == i).mean())))
+        elif column.kind != "text":
+            continue
+        shown = " and ".join(repr(str(word)[:20]) for word in words)
+        why = f"{column.name!r} is named like a score, but {shown} are no words for right and wrong that are known"
+        raise AskError("score", why, tuple(ways), (column.name,))
+
+
+_OF_THE_RIGHT_ANSWER = ("correct", "right")
+"""Names of verdicts that a column of right answers may have."""
+_WORDED = ("score", "grade", "points")
 
 
 def _ask_of_unknown_family(table: TableFacts, best: ScoreCandidate) -> None:

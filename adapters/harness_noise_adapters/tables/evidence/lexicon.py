@@ -107,7 +107,11 @@ _SIZE = re.compile(r"(^|[-_. ])\d+(\.\d+)?[bm]($|[-_. ])", re.IGNORECASE)
 @cache
 def is_model(name: str) -> bool:
     """Return True if a text seems to be the name of a language model, by family name or size."""
+    return bool(families_of(name)) or _SIZE.search(name) is not None
+
+
+@cache
+def families_of(name: str) -> frozenset[str]:
+    """Return the names of model families in a text: {"gpt"} for `gpt-4o` and `GPT4`."""
     words = re.split(r"[^a-z0-9]+|(?<=[a-z])(?=\d)", name.lower())
-    return bool({*words, *re.split(r"[^a-z0-9]+", name.lower())} & {*WORDS["families"]["models"]}) or (
-        _SIZE.search(name) is not None
-    )
+    return frozenset({*words, *re.split(r"[^a-z0-9]+", name.lower())} & {*WORDS["families"]["models"]})

@@ -15,7 +15,7 @@ from harness_noise.errors import parameter
 from harness_noise.stats.stopped import stopped_at, within_k
 
 from .grouping import Pools
-from .lexicon import WORDS, exact, is_condition, is_judge, is_pred, tells_of
+from .lexicon import WORDS, exact, families_of, is_condition, is_judge, is_pred, tells_of
 from .table import ColumnFacts, TableFacts
 from .verdicts import AskError, Choice, Roles
 
@@ -174,7 +174,7 @@ def _repeat_column(table: TableFacts, roles: Roles, pools: Pools) -> ColumnFacts
     """Return the column with a name of repeats that tells rows apart, or a sure name, or mostly varies. Else None."""
     found = table.called(WORDS["repeat"]["exact"], [*roles.keys(), *roles.score])
     found = [one for one in found if one.kind not in ("object", "list", "scores", "empty")]
-    found = [one for one in found if not one.is_constant or one.last in _SURE]
+    found = [one for one in found if (not one.is_constant or one.last in _SURE) and not _names_models(one)]
     for column in found:
         inner = Pools.of([*roles.keys(), column], table.n)
         if not inner.several.size:
@@ -253,7 +253,7 @@ def _follows_score(column: ColumnFacts, score: ColumnFacts) -> bool:
 def _tells_of_answer(column: ColumnFacts, pools: Pools, roles: Roles) -> bool:
     """Return True if a column naturally differs between answers to one question, as texts and times do."""
     name = column.last
-    if name == "" or column.counts_rows or tells_of("repeats", name):
+    if name == "" or column.counts_rows or (tells_of("repeats", name) and not _names_models(column)):
         return True
     if len(column.keys) > 1 and any(column.keys[:-1] == score.keys[:-1] for score in roles.score):
         return column.scored  # another score of the same object
@@ -269,6 +269,11 @@ def _tells_of_answer(column: ColumnFacts, pools: Pools, roles: Roles) -> bool:
     if is_pred(name) or tells_of("parts", name):
         return not _is_balanced(column, pools)
     return column.kind == "number" and column.scale in ("other", "unit") and not _is_balanced(column, pools)
+
+
+def _names_models(column: ColumnFacts) -> bool:
+    """Return True if cells name several model families, or one and none: `gpt-4o` and `ours`, not `gpt-4o run 2`."""
+    return len({families_of(str(cell)) for cell in column.distinct[:_MOST_SHOWN]}) > 1
 
 
 def _is_balanced(column: ColumnFacts, pools: Pools) -> bool:

@@ -112,6 +112,29 @@ def ask_of_crossed(found: Sequence[Family]) -> None:
             )
 
 
+def ask_of_baseline(
+    columns: Sequence[ColumnFacts], found: Sequence[ScoreCandidate], question: ColumnFacts | None
+) -> None:
+    """Raise AskError if beside score columns of models stands one of a `baseline`, which may be a model or a bar.
+
+    Raises:
+        AskError: models or metrics.
+    """
+    bars = [column for column in columns if "baseline" in column.last.split("_") and not column.is_constant]
+    for bar in bars:
+        beside = [one.column for one in found if one.column.scale == bar.scale and _differ_by_model(one.column, bar)]
+        if beside:
+            ask_bare([column for column in columns if column in beside or column is bar], question)
+
+
+def _differ_by_model(column: ColumnFacts, bar: ColumnFacts) -> bool:
+    """Return True if the names are of one model (or of right answers) and of the baseline, with the same score word."""
+    alone = is_model(column.name) and bar.last == "baseline" and not _affixes(column)
+    told = {affix for affix, name in _affixes(bar) if snake(name) == "baseline"}
+    of_right = column.scale == "01"  # right or wrong under the same word, of whatever is held against the baseline
+    return alone or any(affix in told and (of_right or is_model(name)) for affix, name in _affixes(column))
+
+
 def _names_metric(name: str) -> bool:
     return is_metric(snake(name))
 

@@ -67,8 +67,8 @@ _ALL = (
         page=(
             "Some questions have one scored answer. They get the mean variance of the others of their task, of which "
             "there are at least ten, or as many. If those are easier or harder, the split into data and prediction "
-            "noise is biased. Mean, `se` and `se_total` do not depend on the split. They are biased if an answer's "
-            "score decided whether the next one was asked."
+            "noise is biased. Mean, standard error and `se_total` do not depend on the split. They are biased if an "
+            "answer's score decided whether the next one was asked."
         ),
     ),
     Diagnostic(
@@ -79,9 +79,9 @@ _ALL = (
         "Do not use the split. Find out why these questions have one answer, and ask the missing ones again.",
         page=(
             "The questions with one scored answer do score differently from the others of their task (Welch's test, p"
-            " < 0.05), so the split *is* biased: in one design the data variance was 1.6 times too large. `se` and "
-            "`se_total` remain exact if the scores had nothing to do with how many answers there are. If they had, "
-            "the mean is biased too."
+            " < 0.05), so the split *is* biased: in one design the data variance was 1.6 times too large. The "
+            "standard error and `se_total` remain exact if the scores had nothing to do with how many answers there "
+            "are. If they had, the mean is biased too."
         ),
     ),
     Diagnostic(
@@ -91,8 +91,8 @@ _ALL = (
         _REPEATS,
         page=(
             "One answer per question, or more than one only for a handful (fewer than ten, and fewer than the "
-            "questions with one). The split into data and prediction noise cannot be estimated and is null. `se` and "
-            "`se_total` need no more than one answer."
+            "questions with one). The split into data and prediction noise cannot be estimated and is null. The "
+            "standard error and `se_total` need no more than one answer."
         ),
     ),
     Diagnostic(
@@ -137,7 +137,7 @@ _ALL = (
         "To know its prediction noise, run the whole thing several times.",
         page=(
             "The metric uses several answers of a question at once (pass@k, a majority vote). Its data and prediction"
-            " noise cannot be separated, and it has no value for one answer. `se` is right."
+            " noise cannot be separated, and it has no value for one answer. The standard error is right."
         ),
     ),
     Diagnostic(

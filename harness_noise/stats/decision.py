@@ -413,10 +413,13 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
 
 
 def holm(p: ArrayLike) -> FloatArray:
-    """Return (P,) p-values adjusted by Holm's step-down method for the family-wise error rate [Holm]."""
+    """Return (P,) p-values adjusted by Holm's step-down method for the family-wise error rate [Holm].
+
+    NaN, where nothing was tested, stays NaN and counts in no family.
+    """
     values = np.asarray(p, dtype=np.float64)
-    order = np.argsort(values)
-    scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    order = np.argsort(values)  # NaN last
+    scaled = np.maximum.accumulate(values[order] * (np.count_nonzero(~np.isnan(values)) - np.arange(len(values))))
     out = np.empty_like(values)
     out[order] = np.minimum(scaled, 1.0)
     return out

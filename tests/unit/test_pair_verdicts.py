@@ -297,3 +297,14 @@ def test_the_same_verdicts_on_all_questions_separate_no_ranks():
     result = hn.pairs(table_of("XYZ", 6, {("X", "Y"): "X", ("Y", "Z"): "Y", ("X", "Z"): "X"}))
     assert [row.model for row in result.models] == ["X", "Y", "Z"]
     assert {(row.se, row.rank_low, row.rank_high) for row in result.models} == {(None, 1, 3)}
+
+
+def test_pairs_without_a_test_count_in_no_family() -> None:
+    """Of one question nothing is tested: the other pairs are adjusted among themselves, as `compare` adjusts rows."""
+    judged = [("a", "b", i, "a" if i % 4 else "b") for i in range(12)]
+    judged += [("a", "c", i, "a" if i % 3 else "c") for i in range(12)] + [("b", "c", 0, "tie")]
+    rows = [{"question": i, "model_a": a, "model_b": b, "winner": won} for a, b, i, won in judged]
+    first, second, alone = hn.pairs(rows).pairs
+    assert (alone.p_value, alone.p_adjusted) == (None, None)
+    assert first.p_adjusted == pytest.approx(2 * first.p_value)
+    assert second.p_adjusted == pytest.approx(max(second.p_value, first.p_adjusted))

@@ -347,3 +347,9 @@ def test_words_that_are_no_verdicts_are_asked_about_and_another_score_is_not_tak
     table(csv_file, header, *((row[0], 1 if row[1] == words[1] else -1, row[2]) for row in rows))
     with pytest.raises(InputError, match=r"'-?1' and '-?1' are no words .*'is_correct'}` \(mean 0.3333\)"):
         one(csv_file)
+
+
+@pytest.mark.parametrize("values", [(-1, 1), (0, 2e22), (1, 5)])
+def test_two_numbers_are_a_score(values, csv_file):
+    table(csv_file, ("id", "score"), *((f"q{i}", values[i % 3 > 0]) for i in range(30)))
+    assert array(one(csv_file)).mean() == pytest.approx((10 * values[0] + 20 * values[1]) / 30)

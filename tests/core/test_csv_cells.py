@@ -75,7 +75,9 @@ def test_a_fault_behind_many_lines_names_its_line(tmp_path: Path, monkeypatch: p
 def test_a_cell_may_be_as_long_as_a_transcript(tmp_path, words):
     path = tmp_path / "t.csv"
     path.write_text(f"question,score,words\n1,1,{words}\n2,0,b\n", encoding="utf-8")
+    usual = csv.field_size_limit()
     (_, first), (line, second) = files.records(path)
+    assert csv.field_size_limit() == usual  # of the whole process
     assert len(first["words"]) > 131_072
     assert (line, dict(second)) == (3, {"question": "2", "score": "0", "words": "b"})
 

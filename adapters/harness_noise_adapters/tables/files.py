@@ -314,13 +314,12 @@ def _once(path: Path, header: list[str]) -> list[str]:
 def _parsed_csv(path: Path, texts: Iterable[str], delimiter: str, before: int) -> Iterator[Block]:
     """Yield blocks of the rows under the header of these CSV texts, `before` lines into the file. Refuse bad CSV."""
     lines, size = chain.from_iterable(StringIO(text, newline="") for text in texts), _FIRST
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))  # a transcript is longer than the usual 131072
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
-        header, line = next(reader), reader.line_num
+        (header,), line = _next_rows(reader, 1), reader.line_num
         bare = {i for i, name in enumerate(header) if i and not name} if header.count("") > 1 else set[int]()
         names = _once(path, [name for i, name in enumerate(header) if i not in bare])
-        while rows := [*islice(reader, size)]:
+        while rows := _next_rows(reader, size):
             numbers = _lines_of(rows, before + line, before + reader.line_num)
             if not {*map(len, rows)} <= {len(header)} or not all(map(any, rows)):
                 numbers, rows = _full_rows(path, numbers, rows, header)
@@ -334,6 +333,18 @@ def _parsed_csv(path: Path, texts: Iterable[str], delimiter: str, before: int) -
             f"{path}, line {before + reader.line_num}: not CSV that can be read ({error}). A table has one row for "
             "each answer, with a question and a score"
         ) from None
+
+
+def _next_rows(reader: Iterator[list[str]], n: int) -> list[list[str]]:
+    """Return the next n rows of a CSV reader. A cell may be as long as a line, as transcripts are.
+
+    The limit of the csv module is the whole process's, so it is put back.
+    """
+    usual = csv.field_size_limit(LONGEST_LINE)
+    try:
+        return [*islice(reader, n)]
+    finally:
+        csv.field_size_limit(usual)
 
 
 def _delimiter(path: Path, file: BufferedReader) -> str:

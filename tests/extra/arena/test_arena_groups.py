@@ -197,7 +197,8 @@ def test_missing_answers_in_a_group_count_where_both_runs_were_asked() -> None:
     assert_same([a, b, c], Settings())
     (note,) = [note for note in noted(compare_runs([(a, b)], Settings())) if note.startswith("languages")]
     low, high = map(float, re.findall(r"between (\S+) and (\S+)", note.replace("−", "-"))[0])
-    assert high - low == pytest.approx(6 / 32, rel=0.01)
+    assert high - low == pytest.approx(100 * 6 / 32, rel=0.01)
+    assert "points" in note
 
 
 @pytest.mark.parametrize("weights", [(0.998, 0.001, 0.001), (0.5, 0.3, 0.2)])

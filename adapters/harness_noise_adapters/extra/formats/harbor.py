@@ -1,4 +1,4 @@
-"""Harbor: each trial has a folder with a `result.json`, in the folder of its job (models/job/result.py, 0.25).
+"""Harbor: each trial has a folder with a `result.json`, in the folder of its job (models/job/result.py, 0.26).
 
 A question is a task of the dataset, verified by the checksum of its files; its trials are its answers, in the order
 in which they were started. A trial without rewards is missing, by the cause that Harbor gives its exception.

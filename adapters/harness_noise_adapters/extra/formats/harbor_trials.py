@@ -1,4 +1,4 @@
-"""Trials of Harbor, each a `result.json` on one answer (models/trial/result.py and error_policy.py, 0.25)."""
+"""Trials of Harbor, each a `result.json` on one answer (models/trial/result.py and error_policy.py, 0.26)."""
 
 from __future__ import annotations
 

@@ -208,7 +208,8 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
                 (column.name,),
             )
         known = (exact("verdict", name) and name not in _OF_THE_RIGHT_ANSWER) or name in _WORDED
-        if not known or len(words) != 2 or column in used or answers & {*words}:
+        taken = best is not None and column is best.column  # two numbers are a score
+        if taken or not known or len(words) != 2 or column in used or answers & {*words}:
             continue
         ways = [Choice({"score": best.column.name}, "", best.column.mean)] if best is not None else []
         if column.kind == "number" and column.scale == "other":

@@ -353,3 +353,16 @@ def test_words_that_are_no_verdicts_are_asked_about_and_another_score_is_not_tak
 def test_two_numbers_are_a_score(values, csv_file):
     table(csv_file, ("id", "score"), *((f"q{i}", values[i % 3 > 0]) for i in range(30)))
     assert array(one(csv_file)).mean() == pytest.approx((10 * values[0] + 20 * values[1]) / 30)
+
+
+def test_a_list_of_questions_beside_a_list_of_scores_is_no_question_with_repeats(tmp_path):
+    """As a file of pythia has them: one row for a checkpoint, with the scores and ids of all questions."""
+    rows = [(task, [i % 2 for i in range(6)], [f"{task}_{i}" for i in range(6)]) for task in ("x", "y")]
+    path = tmp_path / "t.csv"
+    path.write_text("task,acc,id\n" + "".join(f'{task},"{scores}","{ids}"\n' for task, scores, ids in rows))
+    with pytest.raises(
+        InputError, match=r"list scores, and those of 'id' as many questions.*explode\(\['acc', 'id'\]\)"
+    ):
+        one(path)
+    path.write_text("task,acc,id\n" + "".join(f'{task},"{scores}",q{task}\n' for task, scores, _ in rows))
+    assert array(one(path)).shape == (2, 6)

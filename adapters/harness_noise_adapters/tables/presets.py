@@ -282,7 +282,7 @@ def _single(path: str) -> Getter:
                 return row[first][second]
         except (KeyError, TypeError, IndexError):
             pass
-        outer = _parsed_cell(row.get(first)) if isinstance(row, Mapping) else None
+        outer = parsed_cell(row.get(first)) if isinstance(row, Mapping) else None
         try:
             return value_of(path, row if outer is None else {first: outer})
         except MissingFieldError:
@@ -291,7 +291,7 @@ def _single(path: str) -> Getter:
     return at
 
 
-def _parsed_cell(cell: Any) -> Any:
+def parsed_cell(cell: Any) -> Any:
     """Parse a text cell that holds a JSON or Python list or dictionary, and return that, else None."""
     if not isinstance(cell, str) or cell[:1] not in ("{", "["):
         return None
@@ -305,7 +305,7 @@ def spread(path: str, row: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield (matched name, holding object, value) for each match of a path's `*` in a row."""
     before, _, after = path.partition("*")
     inside = getter(before[:-1])(row) if before.endswith(".") else None
-    inside = _parsed_cell(inside) if isinstance(inside, str) else inside
+    inside = parsed_cell(inside) if isinstance(inside, str) else inside
     if isinstance(inside, (list, dict)):
         named = inside.items() if isinstance(inside, dict) else enumerate(inside)
         rest = getter(after[1:]) if after else None

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..blocks import Block
-from .deciding import find_scores
+from .deciding import find_scores, refuse_listed_questions
 from .neighbours import find_answers, settle_lone_answer
 from .pooling import find_repeats
 from .questions import ask_for_question, find_cause, find_names, note_failed, store_chosen, unknown_ids
@@ -70,6 +70,8 @@ def judge(
             settle()
         ask_for_question(table, roles, roles.score)
     settle()
+    if roles.kind == "list" and "question" not in said:
+        refuse_listed_questions(roles)
     settle_lone_answer(roles, said, off)
     if "missing" not in said:
         note_failed(roles)

@@ -9,6 +9,7 @@ import numpy as np
 
 from harness_noise.errors import parameter
 
+from ..presets import parsed_cell
 from .lexicon import WORDS, exact, is_model, snake
 from .neighbours import Scene, agreement_of, ask_of_counts, felled, question_beside
 from .questions import find_question, refuse_means
@@ -71,6 +72,23 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
         roles.kind = "list"
     elif "question" not in said:
         _ask_of_ranking(roles)
+
+
+def refuse_listed_questions(roles: Roles) -> None:
+    """Raise RefuseError if the question's cells are lists as long as the scores': the items are no repeats of one."""
+    score, question = roles.score[0], roles.question
+    if question is None or question.kind != "text":
+        return
+    first = [map(parsed_cell, row) for row in zip(score.raw[:_LISTS], question.raw[:_LISTS], strict=True)]
+    if all(isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 1 for a, b in first):
+        raise RefuseError(
+            f"the cells of {score.name!r} list scores, and those of {question.name!r} as many questions: write one row "
+            f"for each item, in pandas by `frame.explode([{score.name!r}, {question.name!r}])` of cells that are lists"
+        )
+
+
+_LISTS = 5
+"""Rows that are looked at."""
 
 
 def _ask_of_ranking(roles: Roles) -> None:

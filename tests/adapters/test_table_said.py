@@ -20,6 +20,11 @@ def cli(capsys):
     return lambda *words: (main([str(word) for word in words]), *capsys.readouterr())
 
 
+def jsonl(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
 @pytest.fixture
 def pair(tmp_path):
     draw = random.Random(1)
@@ -360,9 +365,33 @@ def test_a_list_of_questions_beside_a_list_of_scores_is_no_question_with_repeats
     rows = [(task, [i % 2 for i in range(6)], [f"{task}_{i}" for i in range(6)]) for task in ("x", "y")]
     path = tmp_path / "t.csv"
     path.write_text("task,acc,id\n" + "".join(f'{task},"{scores}","{ids}"\n' for task, scores, ids in rows))
-    with pytest.raises(
-        InputError, match=r"list scores, and those of 'id' as many questions.*explode\(\['acc', 'id'\]\)"
-    ):
+    with pytest.raises(InputError, match=r"list scores, and those of 'id' as many items.*explode\(\['acc', 'id'\]\)"):
         one(path)
     path.write_text("task,acc,id\n" + "".join(f'{task},"{scores}",q{task}\n' for task, scores, _ in rows))
     assert array(one(path)).shape == (2, 6)
+
+
+@pytest.mark.parametrize("ids", ["id", "qids", "question_ids"])
+def test_lists_of_ids_are_not_asked_for_as_the_question(ids, tmp_path):
+    rows = [{"task": task, "acc": [i % 2 for i in range(6)], ids: [f"{task}{i}" for i in range(6)]} for task in "xy"]
+    as_json = jsonl(tmp_path / "t.jsonl", rows)
+    as_text = table(tmp_path / "t.csv", tuple(rows[0]), *(tuple(map(str, row.values())) for row in rows))
+    for path in (as_json, as_text):
+        for columns in ({}, {"question": ids}):
+            with pytest.raises(InputError, match=f"those of '{ids}' as many items"):
+                one(path, columns=columns)
+
+
+def test_repeats_with_their_answers_in_lists_are_read(tmp_path):
+    rows = [{"id": f"q{i}", "scores": [1, i % 2, 0], "responses": ["a", "b", "c"]} for i in range(8)]
+    assert array(one(jsonl(tmp_path / "t.jsonl", rows))).shape == (8, 3)
+
+
+@pytest.mark.parametrize("answer", [["a", "b"], {"text": "a"}])
+def test_answers_that_are_lists_or_objects_leave_a_rating_the_score(answer, tmp_path):
+    rows = [{"id": f"q{i}", "response": answer, "rating": i % 5 + 1} for i in range(20)]
+    path = jsonl(tmp_path / "t.jsonl", rows)
+    assert array(one(path)).mean() == pytest.approx(3)
+    path = jsonl(path, [row | {"is_correct": "yn"[i % 2]} for i, row in enumerate(rows)])
+    with pytest.raises(InputError, match="'is_correct' is named like a score, but 'y' and 'n' are no words"):
+        one(path)

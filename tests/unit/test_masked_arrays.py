@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import harness_noise as hn
@@ -82,3 +83,10 @@ NO_NUMBERS = {
 def test_dates_are_no_numbers(what):
     with pytest.raises(hn.InputError, match=f"the {what} are no array of numbers \\(they are dates\\)"):
         NO_NUMBERS[what]()
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Float64", "boolean"])
+def test_what_pandas_has_not_is_missing(kind):
+    values = pd.Series([1, 0, None, 1, 1, 0], dtype=kind)
+    row = hn.estimate(values)
+    assert (row.mean, row.n_questions) == (pytest.approx(0.6), 5)

@@ -64,14 +64,13 @@ def judge(
         factors=factors,
         within=within,
     )
+    refuse_listed_questions(table, roles)
     if roles.question is None:
         if len(ids := unknown_ids(table, [*roles.keys(), *roles.score])) == 1:
             roles.question = ids[0]  # it may be: first check that its rows are not repeats
             settle()
         ask_for_question(table, roles, roles.score)
     settle()
-    if roles.kind == "list" and "question" not in said:
-        refuse_listed_questions(roles)
     settle_lone_answer(roles, said, off)
     if "missing" not in said:
         note_failed(roles)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -74,17 +75,25 @@ def find_scores(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> Non
         _ask_of_ranking(roles)
 
 
-def refuse_listed_questions(roles: Roles) -> None:
-    """Raise RefuseError if the question's cells are lists as long as the scores': the items are no repeats of one."""
-    score, question = roles.score[0], roles.question
-    if question is None or question.kind != "text":
+def refuse_listed_questions(table: TableFacts, roles: Roles) -> None:
+    """Raise RefuseError if the question, or ids, have lists as long as those of the scores: these are no repeats."""
+    if roles.kind != "list":
         return
-    first = [map(parsed_cell, row) for row in zip(score.raw[:_LISTS], question.raw[:_LISTS], strict=True)]
-    if all(isinstance(a, list) and isinstance(b, list) and len(a) == len(b) > 1 for a, b in first):
-        raise RefuseError(
-            f"the cells of {score.name!r} list scores, and those of {question.name!r} as many questions: write one row "
-            f"for each item, in pandas by `frame.explode([{score.name!r}, {question.name!r}])` of cells that are lists"
-        )
+    score, names = roles.score[0], (*WORDS["question"]["ids"], *WORDS["question"]["last_resort"])
+    ids = [column for column in table.columns if column.last.removesuffix("s") in names]
+    for column in ids if roles.question is None else [roles.question]:
+        rows = [[_listed(cells[i]) for cells in (score.raw, column.raw)] for i in range(min(table.n, _LISTS))]
+        if all(a and b and len(a) == len(b) > 1 for a, b in rows):
+            raise RefuseError(
+                f"the cells of {score.name!r} list scores, and those of {column.name!r} as many items: write one row "
+                f"for each, in pandas by `frame.explode([{score.name!r}, {column.name!r}])` of cells that are lists"
+            )
+
+
+def _listed(cell: Any) -> list[Any] | None:
+    """Return a cell that is a list or the text of one as a list, else None."""
+    found = parsed_cell(cell) if isinstance(cell, str) else cell
+    return found if isinstance(found, list) else None
 
 
 _LISTS = 5
@@ -215,7 +224,7 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
     if best is not None and (best.group == "verdict" or best.column.scale == "01"):
         return
     used = [roles.gold, *roles.named.values(), *roles.words]
-    answers = {*roles.pred.distinct} if roles.pred is not None else set[object]()
+    answers = {*map(str, roles.pred.distinct)} if roles.pred is not None else set[str]()
     for column in scene.table.columns:
         words, name = column.distinct, column.last
         if best is not None and column.kind == "percent" and (exact("verdict", name) or name in _WORDED):
@@ -227,7 +236,7 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
             )
         known = (exact("verdict", name) and name not in _OF_THE_RIGHT_ANSWER) or name in _WORDED
         taken = best is not None and column is best.column  # two numbers are a score
-        if taken or not known or len(words) != 2 or column in used or answers & {*words}:
+        if taken or not known or len(words) != 2 or column in used or answers & {*map(str, words)}:
             continue
         ways = [Choice({"score": best.column.name}, "", best.column.mean)] if best is not None else []
         if column.kind == "number" and column.scale == "other":

@@ -124,9 +124,9 @@ class Extra:
     calculations: Mapping[str, Calculation] = field(default_factory=dict)
     """Name → what it obeys. A command has the name of its calculation."""
     prepares: Mapping[str, str] = field(default_factory=dict)
-    """Field or property of `Settings` → the module that changes runs by it, before anything is computed.
+    """Field or property of `Settings` → the module that changes runs by it, all together, before anything is computed.
 
-    Its function is `prepare(run, settings)`. Its `fields(settings)` are the fields of the questions that it needs.
+    Its function is `prepare(runs, settings)`. Its `fields(settings)` are the fields of the questions that it needs.
     """
     whole: str = ""
     """The module that makes the rows of metrics over all questions at once, which are no means.

@@ -99,8 +99,12 @@ def number_array(values: ArrayLike, what: str = "scores") -> FloatArray:
             raise TypeError(f"they are {_NO_NUMBERS[array.dtype.kind]}")
         if isinstance(array, np.ma.MaskedArray):
             return np.asarray(np.ma.asarray(array, np.float64).filled(nan), dtype=np.float64)
-        # texts, and what pandas keeps as objects, know best which numbers they are
-        return np.asarray(values if array.dtype.kind in "SUO" else array, dtype=np.float64)
+        if array.dtype.kind == "O":
+            import pandas as pd
+
+            # older pandas hands out its NA, which numpy cannot make a float of
+            array = np.where(pd.isna(array), nan, array)
+        return np.asarray(values if array.dtype.kind in "SU" else array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"the {what} are no array of numbers ({error}). Give rows of one length, NaN where a number is missing "

@@ -90,3 +90,6 @@ def test_what_pandas_has_not_is_missing(kind):
     values = pd.Series([1, 0, None, 1, 1, 0], dtype=kind)
     row = hn.estimate(values)
     assert (row.mean, row.n_questions) == (pytest.approx(0.6), 5)
+    frame = pd.DataFrame({"first": values, "again": values})
+    repeated = hn.estimate(frame)
+    assert (repeated.mean, repeated.n_questions, repeated.repeats_max) == (pytest.approx(0.6), 5, 2)

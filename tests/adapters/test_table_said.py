@@ -350,7 +350,7 @@ def test_words_that_are_no_verdicts_are_asked_about_and_another_score_is_not_tak
     got = array(one(csv_file, columns={"score": f"{{{{ (is_correct == '{words[1]}') | int }}}}"}))
     assert got.mean() == pytest.approx(2 / 3)
     table(csv_file, header, *((row[0], 1 if row[1] == words[1] else -1, row[2]) for row in rows))
-    with pytest.raises(InputError, match=r"'-?1' and '-?1' are no words .*'is_correct'}` \(mean 0.3333\)"):
+    with pytest.raises(InputError, match=r"'-?1' and '-?1' are not known as words .*'is_correct'}` \(mean 0.3333\)"):
         one(csv_file)
 
 
@@ -393,5 +393,133 @@ def test_answers_that_are_lists_or_objects_leave_a_rating_the_score(answer, tmp_
     path = jsonl(tmp_path / "t.jsonl", rows)
     assert array(one(path)).mean() == pytest.approx(3)
     path = jsonl(path, [row | {"is_correct": "yn"[i % 2]} for i, row in enumerate(rows)])
-    with pytest.raises(InputError, match="'is_correct' is named like a score, but 'y' and 'n' are no words"):
+    with pytest.raises(InputError, match="'is_correct' is named like a score, but 'y' and 'n' are not known"):
         one(path)
+
+
+def test_lists_of_rising_numbers_are_places_and_no_scores(tmp_path):
+    """As in a file of the questions that were drawn: the mean of their numbers was read as the score."""
+    drawn = {f"part {i}": [i + 3 * j for j in range(12)] for i in range(6)}
+    for data in (drawn, {"seed": 1, "drawn": drawn}):
+        path = tmp_path / "t.json"
+        path.write_text(json.dumps(data))
+        with pytest.raises(InputError, match="no column holds the scores"):
+            one(path)
+
+
+@pytest.mark.parametrize("names", [("answer1_id", "answer2_id"), ("model_a", "model_b"), ("Answer1", "Answer2")])
+def test_a_list_with_a_score_for_each_of_the_numbered_columns_is_asked_about(names, tmp_path):
+    """As in a judge's reviews of two models, whose scores were read as repeats of one."""
+    rows = [{"question_id": i, "score": [9, i % 3]} | {name: f"{name} {i}" for name in names} for i in range(12)]
+    path = jsonl(tmp_path / "t.jsonl", rows)
+    with pytest.raises(InputError, match="list 2 scores, as many as there are") as asked:
+        one(path)
+    assert f"'{{{{ score[1] }}}}'}}` (of {names[1]}, mean 1)" in str(asked.value)
+    assert array(one(path, columns={"score": "{{ score[1] }}"})).mean() == pytest.approx(1)
+    assert array(one(path, columns={"score": "score"})).shape == (12, 2)
+
+
+def test_a_count_in_an_object_of_counts_is_no_task(tmp_path):
+    rows = [
+        {"id": f"q{i}", "tool_calls": {"bash": 2} | ({"task": i % 2} if i % 3 else {}), "resolved": i % 2 == 0}
+        for i in range(30)
+    ]
+    run = one(jsonl(tmp_path / "t.jsonl", rows))
+    assert array(run).mean() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("passed", [12, 0])
+def test_a_last_line_with_totals_is_named_and_told_to_be_deleted(passed, tmp_path):
+    rows = [{"task_id": f"H/{i}", "completion": "x", "passed": i % 3 == 0} for i in range(30)]
+    path = jsonl(tmp_path / "t.jsonl", [*rows, {"model": "m", "passed": passed, "failed": 18}])
+    with pytest.raises(InputError, match=r"line 31: no 'task_id': .* If the line has totals, delete it"):
+        one(path)
+    assert array(one(jsonl(path, rows))).mean() == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("words", [("PASS", "FAIL"), ("correct", "incorrect"), ("passed", "failed")])
+@pytest.mark.parametrize("name", ["result", "label", "status"])
+@pytest.mark.parametrize("scores", [("f1",), ("score",), ("f1", "bleu")])
+def test_a_verdict_in_words_beside_a_metric_is_asked_about(name, words, scores, csv_file):
+    """The metric was taken, and the verdict was among the columns that are not used."""
+    rows = [(f"q{i}", *(i % 7 / 10 for _ in scores), words[i % 3 > 0]) for i in range(30)]
+    table(csv_file, ("id", *scores, name), *rows)
+    with pytest.raises(InputError, match=f"'{name}' could each be the score") as asked:
+        one(csv_file)
+    assert f"{{'score': '{name}'}}` (mean 0.3333)" in str(asked.value)
+    assert array(one(csv_file, columns={"score": name})).mean() == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("status", ("ok", "error")), ("valid", ("yes", "no")), ("refused", ("true", "false"))]
+)
+def test_a_state_or_a_property_of_an_answer_beside_a_metric_is_no_rival(name, words, csv_file):
+    table(csv_file, ("id", "f1", name), *((f"q{i}", i % 7 / 10 + 0.1, words[i % 3 == 0]) for i in range(30)))
+    one(csv_file)
+
+
+def test_a_label_with_the_words_of_the_predictions_is_the_right_answer(csv_file):
+    words = ("correct", "incorrect")
+    rows = ((f"q{i}", i % 7 / 10, words[i % 2], words[i % 3 > 0]) for i in range(30))
+    one(table(csv_file, ("id", "f1", "label", "prediction"), *rows))
+
+
+@pytest.mark.parametrize("key", ["@key", "name"])
+def test_names_with_one_fractional_accuracy_each_may_be_groups(key, tmp_path):
+    """As in a summary of prompts, or of categories: each row was a question."""
+    means = {f"group {i}": 0.3 + 0.05 * i for i in range(8)}
+    path = tmp_path / "t.json"
+    rows = [{"name": name, "accuracy": mean} for name, mean in means.items()]
+    path.write_text(json.dumps({name: {"accuracy": mean} for name, mean in means.items()} if key == "@key" else rows))
+    with pytest.raises(InputError, match="have one accuracy each, perhaps a mean"):
+        one(path)
+    assert array(one(path, columns={"question": key})).shape == (8, 1)
+
+
+def test_several_words_of_a_grade_are_asked_about_with_the_mean_of_each(tmp_path):
+    grades = ("PASS", "SOFT_FAIL", "HARD_FAIL")
+    path = jsonl(tmp_path / "t.jsonl", [{"test_id": f"t{i}", "grade": grades[i % 3]} for i in range(18)])
+    with pytest.raises(InputError, match=r"are not known as words for right and wrong.*PASS is right, mean 0.3333"):
+        one(path)
+
+
+def test_of_several_conditions_the_one_with_the_fewest_values_is_asked_about(tmp_path):
+    """As in MT-Bench, whose judge has a prompt for each kind of question and turn."""
+    rows = [
+        {
+            "question_id": q,
+            "model": "m",
+            "mode": q % 2,
+            "judge": ["gpt-4", f"{kind}-{turn}"],
+            "score": q % 9,
+            "turn": turn,
+        }
+        for turn in (1, 2)
+        for q, kind in enumerate(["math", "single"] * 10)
+    ]
+    with pytest.raises(InputError, match="which differ in 'turn'"):
+        one(jsonl(tmp_path / "t.jsonl", rows))
+    rows = [row | {"method": row["turn"] > 2, "turn": row["turn"] + more} for row in rows for more in (0, 2)]
+    with pytest.raises(InputError, match="which differ in 'turn'"):  # the method alone leaves several rows
+        one(jsonl(tmp_path / "t.jsonl", rows))
+
+
+def test_what_tells_answers_with_one_number_and_two_scores_apart_is_asked_about(tmp_path):
+    """The message named two lines, and the user had to look for the column."""
+    rows = [
+        {
+            "prompt": f"who is {q} in it",
+            "run_index": r,
+            "score": (q + r) % 3 % 2,
+            "config": {"profile": p},
+            "path": p + str(9 * q + r),
+        }
+        for p in ("shallow", "deep")
+        for r in (1, 2, 3)
+        for q in range(12)
+    ]
+    rows = [row | {"score": 1 - row["score"]} if row["config"]["profile"] == "deep" else row for row in rows]
+    path = jsonl(tmp_path / "t.jsonl", rows)
+    with pytest.raises(InputError, match=r"which differ in 'config\.profile'"):
+        one(path)
+    assert len(hn.analyze(path, columns={"task": "config.profile"}).estimates) == 3

@@ -224,7 +224,8 @@ class FileReader:
         bare = np.flatnonzero((codes < 0) & rows)
         if bare.size:
             names = " or ".join(map(repr, self.preset.question))
-            raise InputError(f"{self.path}, line {block.lines[bare[0]]}: no {names}: which question is it?")
+            where = f"{self.path}, line {block.lines[bare[0]]}"
+            raise InputError(f"{where}: no {names}: which question is it? If the line has totals, delete it")
 
     def _joined(self, found: Sequence[Found]) -> tuple[Found, IntArray]:
         """Merge what several rules read, in row order. Return it with the (n,) number of each score's rule."""

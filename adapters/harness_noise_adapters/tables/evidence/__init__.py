@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ..blocks import Block
-from .deciding import find_scores, refuse_listed_questions
+from .deciding import ask_of_listed_rivals, find_scores, refuse_listed_questions
 from .neighbours import find_answers, settle_lone_answer
 from .pooling import find_repeats
 from .questions import ask_for_question, find_cause, find_names, note_failed, store_chosen, unknown_ids
@@ -65,6 +65,7 @@ def judge(
         within=within,
     )
     refuse_listed_questions(table, roles)
+    ask_of_listed_rivals(table, roles, said)
     if roles.question is None:
         if len(ids := unknown_ids(table, [*roles.keys(), *roles.score])) == 1:
             roles.question = ids[0]  # it may be: first check that its rows are not repeats

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -88,6 +89,40 @@ def refuse_listed_questions(table: TableFacts, roles: Roles) -> None:
                 f"the cells of {score.name!r} list scores, and those of {column.name!r} as many items: write one row "
                 f"for each, in pandas by `frame.explode([{score.name!r}, {column.name!r}])` of cells that are lists"
             )
+
+
+def ask_of_listed_rivals(table: TableFacts, roles: Roles, said: Mapping[str, str]) -> None:
+    """Raise AskError if there are as many numbered columns (`answer1_id`, `answer2_id`) as scores in each list."""
+    if roles.kind != "list" or "score" in said:
+        return
+    score = roles.score[0]
+    lengths = {len(_listed(cell) or ()) for cell in score.distinct}
+    numbered: dict[str, list[str]] = defaultdict(list)
+    for column in table.columns:
+        if column is not score and (part := _NUMBERED.fullmatch(column.last)):
+            numbered[part[1] + part[3]].append(column.name)
+    for names in numbered.values():
+        if {len(names)} != lengths or len(names) < 2:
+            continue
+        ways = [
+            Choice({"score": f"{{{{ {score.name}[{i}] }}}}"}, f"of {name}", _mean_at(score, i))
+            for i, name in enumerate(names)
+        ]
+        raise AskError(
+            "score",
+            f"the cells of {score.name!r} list {len(names)} scores, as many as there are {' and '.join(names)}: of "
+            "several models, or the answers of one",
+            (*ways, Choice({"score": score.name}, "answers of one", score.mean)),
+            (score.name,),
+        )
+
+
+_NUMBERED = re.compile(r"(.*[a-z])_?([1-9]|(?<=_)[ab])((?:_.*)?)")
+
+
+def _mean_at(score: ColumnFacts, i: int) -> float:
+    cells = [cell for cell in map(_listed, score.distinct_rows) if cell]
+    return float(np.mean([float(cell[i]) for cell in cells]))
 
 
 def _listed(cell: Any) -> list[Any] | None:
@@ -189,6 +224,7 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
     left = [one for one in named if id(one) not in reasons]
     if named and reasons:
         _ask_of_felled(named, left, reasons, scene)
+    stated = [one for one in left if _says_in_words(one, roles.pred)]
     right = [one for one in left if one.column is roles.gold]  # of a data set, unless there is a model, too
     left = left if roles.named.get("model") or roles.pred else [one for one in left if one not in right]
     plain = table.named("score")
@@ -200,6 +236,7 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
     best = left[0]
     question_beside(scene, best)
     close = [one for one in left if best.points - one.points < MARGIN and one.points >= ASKED]
+    close += [one for one in stated if one not in close]
     if len(close) > 1 and best.points >= TAKEN:
         metrics = [one for one in close if one.points >= TAKEN - MARGIN]
         if all(one.group in ("metric", "graded") or _is_exact_match(one) for one in metrics) and _has_metrics(metrics):
@@ -210,6 +247,18 @@ def _decide(scene: Scene) -> list[ScoreCandidate]:
         _ask_of_rivals(close)
     _ask_of_unknown_family(table, best)
     return [best]
+
+
+def _says_in_words(one: ScoreCandidate, pred: ColumnFacts | None) -> bool:
+    """Return True if a column such as `result` says of each answer, by pass and fail, if it is right."""
+    words = {str(cell).strip().lower() for cell in one.column.distinct}
+    told = {str(cell).strip().lower() for cell in pred.distinct} if pred is not None else set()
+    verdict = one.group == "weak" and one.column.kind == "verdict" and len(words) > 1
+    return verdict and not words <= {*_TRUTHS, *told}
+
+
+_TRUTHS = ("true", "false", "yes", "no")
+"""Words that may as well say what an answer is, such as `valid` or `refused`."""
 
 
 def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
@@ -236,7 +285,8 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
             )
         known = (exact("verdict", name) and name not in _OF_THE_RIGHT_ANSWER) or name in _WORDED
         taken = best is not None and column is best.column  # two numbers are a score
-        if taken or not known or len(words) != 2 or column in used or answers & {*map(str, words)}:
+        few = 2 <= len(words) <= (_FEW_WORDS if best is None else 2)
+        if taken or not known or not few or column in used or answers & {*map(str, words)}:
             continue
         ways = [Choice({"score": best.column.name}, "", best.column.mean)] if best is not None else []
         if column.kind == "number" and column.scale == "other":
@@ -245,13 +295,15 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
             for i, word in enumerate(words):
                 way = f"{{{{ ({column.name} == {str(word)!r}) | int }}}}"
                 ways.append(Choice({"score": way}, f"{word} is right", float((column.codes == i).mean())))
-        elif column.kind != "text":
+        elif column.kind != "text" or len(words) > 2:
             continue
         shown = " and ".join(repr(str(word)[:20]) for word in words)
-        why = f"{column.name!r} is named like a score, but {shown} are no words for right and wrong that are known"
+        why = f"{column.name!r} is named like a score, but {shown} are not known as words for right and wrong"
         raise AskError("score", why, tuple(ways), (column.name,))
 
 
+_FEW_WORDS = 4
+"""Words of which one may mean right."""
 _OF_THE_RIGHT_ANSWER = ("correct", "right")
 """Names of verdicts that a column of right answers may have."""
 _WORDED = ("score", "grade", "points")

@@ -230,7 +230,16 @@ def _ask_of_retries(roles: Roles, pools: Pools) -> None:
 def _ask_of_conditions(table: TableFacts, roles: Roles, pools: Pools, rest: Sequence[ColumnFacts]) -> None:
     """Raise AskError for a column that differs between the rows of one question, unless it describes answers."""
     repeat = roles.named.get("repeat")
-    for column in sorted(rest, key=lambda column: not is_condition(column.last)):
+    if repeat is not None and Pools.of([*roles.keys(), repeat], table.n).share_varied(roles.score[0]):
+        repeat = None  # an answer has two scores: something else tells the rows apart, and no name of each row
+        rest = [column for column in rest if len(column.distinct) < table.n]
+
+    def order(column: ColumnFacts) -> tuple[bool, float]:
+        known = is_condition(column.last)
+        alone = known and not Pools.of([*roles.keys(), column], table.n).several.size
+        return not known, len(column.distinct) if alone else np.inf
+
+    for column in sorted(rest, key=order):
         if column.kind == "empty" or pools.share_varied(column) <= _DIFFERS:
             continue
         known = is_condition(column.last) and not column.is_worded

@@ -41,6 +41,8 @@ def _fits(ours: str, column: ColumnFacts, table: TableFacts) -> bool:
         return False
     if not column.is_name and ours != "cluster":
         return False
+    if column.depth and column.kind == "number" and column.empty:  # a count in an object of counts
+        return False
     several = len(column.distinct)
     if ours == "model":
         own = column.last in ("model", "model_id", "model_name")
@@ -107,20 +109,30 @@ _MOSTLY = 0.6
 
 
 def _ask_of_odd_names(keys: ColumnFacts, scores: Sequence[ColumnFacts]) -> None:
-    """Raise AskError if the supposed question names look like those of models or of metrics."""
+    """Raise AskError if the supposed question names look like those of models or metrics, or of groups with a mean."""
     names = [*map(str, keys.distinct)]
+    shown = f"({', '.join(names[:3])}, …)"
     alike = {"models": [*map(is_model, names)], "measures": [is_measure(snake(name)) for name in names]}
     for what, found in alike.items():
         if sum(found) < _MOSTLY * len(names):
             continue
-        shown = f"{', '.join(names[:3])}, …"
-        raise AskError(
-            "question",
-            f"{'the keys of the object' if keys.last == '@key' else keys.name} ({shown}) look like {what}, but may be "
-            "questions",
-            (Choice({"question": keys.name}),),
-            tuple(score.name for score in scores),
-        )
+        _ask_of_names(keys, scores, f"{shown} look like {what}, but may be questions")
+    means = [one for one in scores if one.last in _SHARES and one.scale == "unit" and not one.is_constant]
+    if means and len(names) == len(keys.codes):
+        _ask_of_names(keys, scores, f"{shown} have one {means[0].name} each, perhaps a mean, but may be questions")
+
+
+_SHARES = ("accuracy", "acc")
+"""Names of scores that are 0 or 1 for one answer."""
+
+
+def _ask_of_names(keys: ColumnFacts, scores: Sequence[ColumnFacts], what: str) -> None:
+    raise AskError(
+        "question",
+        f"{'the keys of the object' if keys.last == '@key' else keys.name} {what}",
+        (Choice({"question": keys.name}),),
+        tuple(score.name for score in scores),
+    )
 
 
 def _ask_of_rival_ids(ids: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) -> None:

@@ -17,7 +17,7 @@ from harness_noise.data.numbers import number_of
 
 from ..blocks import Block
 from ..values import MISSING, VERDICTS, answers_of, score_of_text
-from .lexicon import snake
+from .lexicon import WORDS, snake
 
 SEEN = 20_000
 """Rows of a table that are looked at."""
@@ -169,6 +169,7 @@ class TableFacts:
     @classmethod
     def of(cls, rows: Block) -> TableFacts:
         """Build the column descriptions of a table's rows, with nested objects split into columns."""
+        rows = rows.cut(0, len(rows) - _ends_in_totals(rows))
         columns = [column for name in rows.names for column in _columns_of_cells((name,), rows.column(name))]
         return cls(columns[:_MOST_FIELDS], len(rows))
 
@@ -187,6 +188,16 @@ class TableFacts:
         """Return unused columns whose last path part is in `names`, in that order, least nested first."""
         found = [column for column in self.columns if column.last in names and column not in but]
         return sorted(found, key=lambda column: (names.index(column.last), column.depth))
+
+
+def _ends_in_totals(rows: Block) -> bool:
+    """Return True if the last row, an object, alone lacks the name of a question: it has the totals of the others."""
+    if rows.cells or len(rows) < _FEW_ROWS:
+        return False
+    *others, last = rows.rows
+    known = [*WORDS["question"]["ids"], *WORDS["question"]["last_resort"]]
+    names = [name for name in others[0] if snake(name) in known and all(name in row for row in others)]
+    return bool(names) and not any(name in last for name in names)
 
 
 def _columns_of_cells(keys: tuple[str, ...], cells: Sequence[Any]) -> Iterator[ColumnFacts]:
@@ -269,8 +280,10 @@ def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:
     if all(isinstance(cell, Mapping) for cell in distinct):
         return "object"
     if all(answers_of(cell) is not None for cell in distinct):
-        several = [each for cell in distinct for each in (answers_of(cell) or ())]
-        return "scores" if several and not np.isnan([_number(each) for each in several]).all() else "list"
+        lists = [np.array([*map(_number, answers_of(cell) or ())]) for cell in distinct]
+        steps = np.concatenate([*map(np.diff, lists)])
+        places = len(steps) >= _RISES and ((steps > 0) & (steps == np.round(steps))).all()  # of something in a list
+        return "list" if places or np.isnan(np.concatenate(lists)).all() else "scores"
     texts = [cell.strip() for cell in distinct if isinstance(cell, str)]
     if texts and (words := _verdicts(texts, len(distinct))) is not None:
         return words
@@ -283,6 +296,10 @@ def _kind_of(distinct: Sequence[Any], values: FloatArray) -> str:
         if 2 * sum(pattern.fullmatch(text) is not None for text in texts) > len(distinct):
             return kind
     return "text"
+
+
+_RISES = 10
+"""Steps up, and none down, that are not by chance."""
 
 
 def _is_letter(cell: Any) -> bool:

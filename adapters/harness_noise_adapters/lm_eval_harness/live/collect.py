@@ -291,7 +291,7 @@ def _score(out: TaskScores, task: Any, asking: Asking, notes: list[Note]) -> Non
         else:
             scores = unrepeated(samples)
         out.filters[key] = scores
-        notes += [Note("not_singly", remark).of(name, key) for remark in scores.remarks]
+        notes += [note.of(name, key) for note in scores.remarks]
         if scores.mismatch:
             metrics = ", ".join(sorted(scores.mismatch))
             said = f"the first repeat is not what lm-eval scored ({metrics}): see mean_mismatch"

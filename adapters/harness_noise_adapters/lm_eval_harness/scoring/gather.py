@@ -450,7 +450,7 @@ def _own_value(task: TaskFacts, measured: _Metric) -> tuple[Literal["first", "al
     (metric, scorer), values, value = measured.key, measured.values, measured.value
     used, K = task.used.get(scorer, 1), values.shape[1]
     if K == 1:
-        return "first", used if scorer in task.at_once and not pass_order(metric) else 0
+        return "first", used if scorer in task.at_once and used > 1 and not pass_order(metric) else 0
     first, whole, own = (value is not None and nearly_equal(mean, value) for mean in _means(measured))
     if measured.key in task.mismatch or not own:
         return "first" if first or not whole else "all", 0

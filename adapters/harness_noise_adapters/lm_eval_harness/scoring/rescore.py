@@ -23,7 +23,9 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import FloatArray
+from harness_noise.data.notes import Note
 from harness_noise.data.scores import Scores
+from harness_noise.errors import error_message
 from harness_noise.stats.passk import pass_at_k
 
 GENERATE = "generate_until"
@@ -56,8 +58,7 @@ class FilterScores:
     """True if answers could be scored one by one."""
     mismatch: frozenset[str] = frozenset()
     """Metrics whose first repeat should be, but is not, the harness's score."""
-    remarks: tuple[str, ...] = ()
-    """Remarks on the scoring, for the user."""
+    remarks: tuple[Note, ...] = ()
 
 
 def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
@@ -89,7 +90,9 @@ def logged(rows: Sequence[Row]) -> FilterScores:
 def rescore(
     task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int, *, uneven: bool = False
 ) -> FilterScores:
-    """Return scores of single answers by lm-eval's filters and metrics, or its own values if these fail or are unsafe.
+    """Return scores of single answers by lm-eval's filters and metrics, or its own values if all fail or are unsafe.
+
+    An answer that the filters or metrics fail on is missing, and a remark says it.
 
     Args:
         task: lm-eval's task object.
@@ -105,11 +108,16 @@ def rescore(
     unsafe = bool(getattr(task, "UNSAFE_CODE", False))
     # running model code is left to the harness; only answers that it never scored are scored here
     start = native_K if unsafe else 0
-    try:
-        scored = _process(task, single, rows, range(start, K), uneven)
-    except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
-        note = f"cannot be scored answer by answer ({type(error).__name__}: {error})"
+    scored, faults, tried = _process(task, single, rows, range(start, K), uneven)
+    why = f"({error_message(faults[0])})" if faults else ""
+    if faults and all(answer is None for doc in scored for answer in doc[not start :]):
+        note = Note("not_singly", f"cannot be scored answer by answer {why}: lm-eval's own scores are used")
         return FilterScores(_expanded(native, native_K), native, used, singly=False, remarks=(note,))
+    if used == 1 and not start:  # lm-eval has scored it
+        for i, doc in enumerate(scored):
+            doc[0] = doc[0] or {metric: column[i] for metric, column in native.items()}
+    said = f"{len(faults)} of {tried} answers could not be scored {why}. Those that lm-eval has no score of are missing"
+    remarks = (Note("missing", said),) if faults else ()
     metrics = dict.fromkeys([*native, *(metric for doc in scored for answer in doc for metric in answer or ())])
     values = {metric: [[answer and answer.get(metric) for answer in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
@@ -118,9 +126,9 @@ def rescore(
     if unsafe:
         expanded = _expanded(native, native_K)
         values = {metric: _join(expanded.get(metric), values[metric], native_K) for metric in metrics}
-        return FilterScores(values, native, native_K)
+        return FilterScores(values, native, native_K, remarks=remarks)
     differ = (metric for metric in native if not is_first(values[metric], native[metric]))
-    return FilterScores(values, native, used, mismatch=frozenset(differ if used == 1 else ()))
+    return FilterScores(values, native, used, mismatch=frozenset(differ if used == 1 else ()), remarks=remarks)
 
 
 def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
@@ -138,19 +146,55 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
 
 def _process(
     task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
-) -> list[list[dict[str, Any] | None]]:
-    """Return [document][repeat] {metric: value} by lm-eval's scoring of that answer alone, None if it is missing."""
+) -> tuple[list[list[dict[str, Any] | None]], list[Exception], int]:
+    """Return [document][repeat] {metric: value} by lm-eval's scoring of that answer alone, errors, and answers tried.
+
+    An answer that is missing, or that filters or metrics fail on, is None. If the first hundred fail, none is tried
+    any more: a judge that is gone may take a minute for each.
+    """
     single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
-    if every := [instance for doc in single for instances in doc for instance in instances or ()]:
-        ensemble.apply(every)
-    out = []
+    if every := [answer for doc in single for answer in doc if answer]:
+        _filter(ensemble, every)
+    out: list[list[dict[str, Any] | None]] = []
+    faults: list[Exception] = []
+    tried = 0
     with patched(task, "doc_to_target", _once_per_document(task.doc_to_target)):
         for row, doc in zip(rows, single, strict=True):
             # a task's code may write into the document, which is in lm-eval's log
             own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
-            filtered = [each and [instance.filtered_resps[ensemble.name] for instance in each] for each in doc]
-            out.append([None if answers is None else task.process_results(own, answers) for answers in filtered])
-    return out
+            out.append([None] * len(doc))
+            for k, answer in enumerate(doc):
+                if answer is None or len(faults) == tried >= 100:
+                    continue
+                tried += 1
+                try:
+                    filtered = [instance.filtered_resps[ensemble.name] for instance in answer]
+                    if isinstance(filtered[0], _FilterError):
+                        raise filtered[0].error
+                    out[-1][k] = dict(task.process_results(own, filtered))
+                except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
+                    faults.append(error)
+    return out, faults, len(every)
+
+
+@dataclass(frozen=True, slots=True)
+class _FilterError:
+    """Stands in place of what a filter should have made of an answer."""
+
+    error: Exception
+
+
+def _filter(ensemble: Any, answers: Sequence[list[Any]]) -> None:
+    """Apply filters to answers, all at once if possible, else to each half of them."""
+    instances = [instance for answer in answers for instance in answer]
+    try:
+        ensemble.apply(instances)
+    except Exception as error:  # noqa: BLE001 - filters are anybody's code
+        if half := len(answers) // 2:
+            _filter(ensemble, answers[:half])
+            _filter(ensemble, answers[half:])
+        else:
+            instances[0].filtered_resps[ensemble.name] = _FilterError(error)
 
 
 def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:

@@ -81,8 +81,18 @@ def test_native_values_and_bytes_are_untouched(lm_eval_runs, tmp_path):
 
 
 def test_a_run_that_scored_nothing_is_not_written(lm_eval_runs, tmp_path):
-    with pytest.raises(NothingToAddError, match="nothing to add"):
+    with pytest.raises(NothingToAddError, match="nothing to add: the run only predicted"):
         write(lm_eval_runs / "predicted", tmp_path / "out")
+    assert not list(tmp_path.glob("out/*"))
+
+
+def test_one_question_has_no_error_bar_to_add(run_a, tmp_path):
+    for path in run_a.rglob("samples_*.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows if row["doc_id"] == 0))
+    results_in(run_a).unlink()
+    with pytest.raises(NothingToAddError, match=r"nothing to add: .*fewer than two questions"):
+        write(run_a, tmp_path / "out")
     assert not list(tmp_path.glob("out/*"))
 
 
@@ -158,6 +168,24 @@ def test_another_spec_replaces_the_clusters(lm_eval_runs, tmp_path):
     assert tree(tmp_path / "none") == tree(tmp_path / "plain")
 
 
+def test_a_second_spec_keeps_the_first_for_the_tasks_that_it_does_not_name(lm_eval_runs, tmp_path):
+    def asked(cluster, before, name):
+        write(before, tmp_path / name, **({} if cluster is None else {"cluster": cluster}))
+        block = json.loads(results_in(tmp_path / name).read_text())["noise"]
+        return block["settings"]["cluster"], {row["task"]: row["cluster"] for row in block["estimates"]}
+
+    first = asked("gen=template", lm_eval_runs / "a", "one")
+    assert (first[0], first[1]["gen"]) == ("gen=template", "template")
+    spec, of = asked("mc*=template", tmp_path / "one", "two")
+    assert spec == "mc*=template,gen=template"
+    assert of["gen"] == "template"
+    assert tree(tmp_path / "two") == (asked(spec, lm_eval_runs / "a", "both"), tree(tmp_path / "both"))[1]
+    assert asked("gen=none", tmp_path / "two", "three")[0] == "gen=none,mc*=template"
+    assert asked(None, tmp_path / "two", "four") == (spec, of)
+    assert asked("meta.source", tmp_path / "two", "five")[0] == "meta.source"
+    assert asked("gen=template", tmp_path / "five", "six")[0] == "gen=template,*=meta.source"
+
+
 def test_in_place_replaces_the_files_and_nothing_else(run_a, tmp_path):
     write(run_a, tmp_path / "out")
     (run_a / "sim__model-1" / "mine.txt").write_text("kept")
@@ -229,7 +257,9 @@ def test_a_metric_called_cluster_is_left_alone(run_a, tmp_path):
 
 
 def test_results_without_samples_have_nothing_to_add(shared_data, tmp_path):
-    with pytest.raises(NothingToAddError, match=r"mmlu_group_0\.4\.3: nothing to add\. No file is written"):
+    with pytest.raises(
+        NothingToAddError, match=r"to add: there is no samples file for it: run .*log_samples\. No file"
+    ):
         write(shared_data / "lm_eval" / "mmlu_group_0.4.3", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

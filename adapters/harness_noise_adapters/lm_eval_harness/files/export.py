@@ -16,18 +16,23 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.answers import zeros_for_missing
-from harness_noise.data.native_values import reproduces
+from harness_noise.data.clusters import ClusterSpec, UserSpec
+from harness_noise.data.native_values import MISMATCH, reproduces
 from harness_noise.data.notes import Note
 from harness_noise.data.scores import ReadOptions, Run
-from harness_noise.errors import InputError, NothingToAddError
+from harness_noise.errors import InputError, NothingToAddError, some_of
 from harness_noise.io import atomic as files
 from harness_noise.io.protocol import Analyzer
+from harness_noise.results.diagnostics import meaning_of
+from harness_noise.results.rows import Estimate
 
 from . import outputs
 from .outputs import RunFiles
 from .read import Reading, read_output
 from .results import CLUSTER, SCORES, UNUSABLE, inject, strict_scores
 from .scan import Row, Scan, metrics_of
+
+_NO_BAR = (MISMATCH, "too_few_questions", "too_few_clusters")
 
 
 def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
@@ -49,9 +54,10 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
     """
     options = replace(options, tasks=(), metrics=(), scorers=(), strict=True)
     runs = [_whole_run(output) for output in outputs.find(path)]
-    written = [file for output in runs for file in _write_run(output, path, out, analyze, options)]
+    why: dict[str, None] = {}
+    written = [file for output in runs for file in _write_run(output, path, out, analyze, options, why)]
     if not written:
-        raise NothingToAddError(path)
+        raise NothingToAddError(path, some_of([*why], 3))
     return written
 
 
@@ -60,7 +66,10 @@ def _whole_run(output: RunFiles) -> RunFiles:
     return outputs.find(output.results)[0] if output.only is not None and output.results is not None else output
 
 
-def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+def _write_run(
+    output: RunFiles, path: Path, out: Path, analyze: Analyzer, options: ReadOptions, why: dict[str, None]
+) -> list[Path]:
+    """Write one run's files. Return them; [] if no metric has an error bar, with the reasons added to `why`."""
     sources = files.Unchanged([*output.samples.values(), *filter(None, [output.results])])
     reading = read_output(output, options)
     model = reading.results.get("model_name_sanitized")
@@ -77,19 +86,44 @@ def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, optio
     ]
     run = zeros_for_missing(reading.run, options.missing)
     analysis = analyze(replace(run, name=output.path.name, notes=(*run.notes, *notes)))
-    if not any(UNUSABLE.isdisjoint(estimate.diagnostics) for estimate in analysis.estimates):
+    if not any(map(_has_bar, analysis.estimates)):
+        codes = {code for estimate in analysis.estimates for code in estimate.diagnostics}
+        reasons = [part.reason for part in run.skipped]
+        why |= dict.fromkeys([*reasons, *(meaning_of(code).rstrip(".") for code in _NO_BAR if code in codes)])
         return []
     drop = options.cluster is not None
     with files.alone(out):
         for task, target in targets.items():
             _write_samples(output.samples[task], target, task, reading, sources, drop=drop)
         if output.results is not None and results is not None:
-            if analysis.settings["cluster"] is None:  # what was asked for before still holds
-                analysis = replace(analysis, settings={**analysis.settings, "cluster": reading.cluster_asked})
+            asked = _asked_in_all(analysis.settings["cluster"], reading.cluster_asked)
+            analysis = replace(analysis, settings={**analysis.settings, "cluster": asked})
             inject(reading.results, analysis, elsewhere=elsewhere)
             sources.check(output.results)
             files.write_bytes(results, _encoded(reading.results, indent=2), [output.results])
     return [*targets.values(), *filter(None, [results])]
+
+
+def _has_bar(row: Estimate) -> bool:
+    """Return True if an estimate has an error bar, or a part of one, that the native value can have."""
+    return UNUSABLE.isdisjoint(row.diagnostics) and {row.se, row.se_total, row.se_prediction} != {None}
+
+
+def _asked_in_all(now: UserSpec | None, before: Any) -> Any:
+    """Return the SPEC that is asked for now and, for tasks that it does not name, the one that was asked before."""
+    asked = ClusterSpec.parse(now)
+    if now is None:
+        return before
+    if asked.default is not None or not isinstance(before, str):
+        return now
+    try:
+        former = ClusterSpec.parse(UserSpec(before))  # which only takes it apart
+    except InputError:
+        return now
+    ways = dict(asked.by_task)
+    for task, way in former.by_task or (("*", UserSpec(before)),):
+        ways.setdefault(task, way)
+    return ",".join(f"{task}={way}" for task, way in ways.items())
 
 
 def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ..data import clusters
-from ..data.measures import SCORE, parse_measures
+from ..data.measures import OF_REPEATS, SCORE, parse_measures
 from ..data.only import Condition
 from ..data.scores import ReadOptions, Run
-from ..errors import InputError, check_kind, is_now
+from ..errors import InputError, NotThereError, check_kind, is_now
 from ..extras import module_if_any, module_of, preparing
 from ..io.first_answers import first_answers
 from ..io.paths import PathInput, is_path
-from ..io.registry import those_with
+from ..io.registry import asked_of, those_with
 from ..io.sources import (
     SIDES,
     Source,
@@ -308,7 +308,16 @@ class Request:
 
         watched = self.watched(sources, "reading", len(sources))
         readers = (partial(read, *each) for each in zip(watched, told, strict=True))
-        return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
+        try:
+            return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
+        except NotThereError:
+            later = [SCORE if OF_REPEATS.fullmatch(name) else name for name in self.options.measures]
+            if not self.as_repeats or later == [*self.options.measures]:
+                raise
+        # no run alone has so many answers, but all of them together may
+        alone = replace(self, options=replace(self.options, measures=tuple(dict.fromkeys(later))))
+        runs = alone.runs(sources, some=some, tell_apart=tell_apart)
+        return [run for one in runs for run in asked_of(one, self.options)]
 
     def joined(self, runs: list[Run]) -> list[Run]:
         """Return the runs, joined by model as repeats if asked for (notes are on them), and cut to first answers.

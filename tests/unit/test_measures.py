@@ -291,6 +291,22 @@ def test_repeats_of_several_files_have_their_ratios_joined(tmp_path):
     assert row.mean == pytest.approx(x.sum() / y.sum(), rel=1e-12)
 
 
+def test_what_no_file_has_answers_for_is_made_of_the_joined_ones(tmp_path):
+    paths = [table(tmp_path / f"{i}.csv", HEADER, *rows_of("a", seed=i, K=1)) for i in range(3)]
+    scores = np.concatenate([values(path, "a", "score", 1) for path in paths], axis=1)
+    asked = ["pass@2", "pass^3", "consistency", "score", "cost"]
+    rows = {row.metric: row for row in hn.analyze(paths, measures=asked, as_repeats=True).estimates}
+    assert [*rows] == ["pass@2", "pass^3", "consistency^3", "score", "cost"]
+    assert rows["pass@2"].mean == pytest.approx(hn.pass_at_k(scores, 2).mean(), rel=1e-12)
+    assert rows["pass^3"].mean == pytest.approx(scores.all(axis=1).mean(), rel=1e-12)
+    assert (rows["pass@2"].repeats_max, rows["score"].repeats_max, rows["cost"].repeats_max) == (1, 3, 3)
+    assert "uses_all_repeats" in rows["pass@2"].diagnostics
+    with pytest.raises(hn.InputError, match="pass@4"):
+        hn.analyze(paths, measures=["pass@4"], as_repeats=True)
+    with pytest.raises(hn.InputError, match="pass@2"):
+        hn.analyze(paths[0], measures=["pass@2"])
+
+
 @pytest.mark.parametrize(("measure", "words"), [("cost", "and"), ("output_tokens", ",")])
 def test_the_trade_is_one_line(tmp_path, measure, words):
     path = table(tmp_path / "t.csv", HEADER, *rows_of("a", dear=0.3, better=0.3, n=200), *rows_of("b", seed=2, n=200))

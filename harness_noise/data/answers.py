@@ -32,10 +32,10 @@ from .clusters import (
     FieldReader,
     MissingFieldError,
     check_one_cluster,
+    cluster_of_task,
     clusters_of_file,
     name_or_none,
     namer,
-    resolve_for_task,
     value_of,
     value_text,
 )
@@ -571,14 +571,10 @@ class Answers:
 
     def _namer(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
         """Return a function from a document to its cluster name (None: no clusters), and the SPEC. May add a note."""
-        if self._spec is None or self._spec.for_task(task) is None:
-            return (lambda doc: name_or_none(doc.get(CLUSTER))), CLUSTER
-        wanted, named = resolve_for_task(self._spec, task, self.auto)
-        if wanted is None:
-            if self._spec.for_task(task) == "auto":
-                self.notes.append(no_cluster_known(task))
-            return (lambda doc: None), None
-        return namer(wanted, task), named
+        found = cluster_of_task(self._spec, task, self.auto, lambda doc: name_or_none(doc.get(CLUSTER)), CLUSTER)
+        if self._spec is not None and found[1] is None and self._spec.for_task(task) == "auto":
+            self.notes.append(no_cluster_known(task))
+        return found
 
     def _ask(self, seen: _Asked, question: str, doc: Doc, line: int) -> None:
         """Record a new question's cluster, key, line and text from its document. Refuse absent fields."""

@@ -158,6 +158,23 @@ def resolve_for_task(
     return (None, None) if auto is None else (UserSpec(auto), f"{auto} (auto)")
 
 
+def cluster_of_task(
+    spec: ClusterSpec | None,
+    task: str,
+    natural: Callable[[str], str | None],
+    own: Callable[[Any], str | None],
+    called: str | None,
+) -> tuple[Callable[[Any], str | None], str | None]:
+    """Return a function from a document to its cluster name (None: no clusters), and the SPEC in words.
+
+    A task that the SPEC does not name keeps the clusters that it carries: `own`, which are called `called`.
+    """
+    if spec is None or spec.for_task(task) is None:
+        return own, called
+    wanted, named = resolve_for_task(spec, task, natural)
+    return (lambda doc: None) if wanted is None else namer(wanted, task), named
+
+
 def ways_of(spec: str) -> list[UserSpec]:
     """Split a crossed SPEC `A*B` into its SPECs, A and B (or more). Return any other SPEC as a list of one."""
     ways, start = list[UserSpec](), 0

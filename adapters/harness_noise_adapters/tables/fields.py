@@ -17,11 +17,9 @@ from harness_noise.data.clusters import (
     FieldReader,
     Fields,
     MissingFieldError,
-    UserSpec,
+    cluster_of_task,
     name_or_none,
-    namer,
     plain_name,
-    resolve_for_task,
 )
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError
@@ -57,16 +55,13 @@ def clusters_of(
     def natural(task: str) -> str:
         raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns. Name a column")
 
-    def spec(task: str) -> UserSpec | None:
-        if parsed.for_task(task) is None:  # the user means others
-            return UserSpec(own) if own else None
-        return resolve_for_task(parsed, task, natural)[0]
-
     @cache
-    def of_task(task: str) -> Callable[[Record], str | None]:
-        if parsed.for_task(task) is None:
-            return lambda record: None if get is None else name_or_none(get(record))
-        return namer(wanted, task) if (wanted := spec(task)) is not None else lambda record: None
+    def of_task(task: str) -> tuple[Callable[[Record], str | None], str | None]:
+        carried = (lambda record: None) if get is None else (lambda record: name_or_none(get(record)))
+        return cluster_of_task(parsed, task, natural, carried, own or None)
+
+    def spec(task: str) -> str | None:
+        return of_task(task)[1]
 
     known: dict[Any, int] = {}
 
@@ -82,7 +77,7 @@ def clusters_of(
         out = []
         for (line, record), task in zip(block, tasks, strict=True):
             try:
-                out.append(of_task(task)(record))
+                out.append(of_task(task)[0](record))
             except MissingFieldError as error:
                 have = ", ".join(error.fields)
                 raise InputError(

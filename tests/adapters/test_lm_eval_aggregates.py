@@ -377,6 +377,7 @@ def values(raw: list[list[Any]], aggregation: Any, **more: Any) -> CorpusScores:
 def test_missing_answers_and_odd_classes() -> None:
     item = values([[-1.0, -2.0], [-3.0, None], [math.nan, -1.0]], own.perplexity)
     assert item.n_missing == 2
+    assert values([[-1.0, -2.0], [-3.0]], own.perplexity).n_missing == 0  # one that was not asked is not missing
     assert item.value(np.nansum(item.stats, axis=0)) == pytest.approx([math.exp(2), math.exp(1.5)])
     # classes that are no small numbers: sklearn itself counts them
     labels = [[("cat", "dog")], [("dog", "dog")], [("cat", "cat")], [("cow", "cow")]]

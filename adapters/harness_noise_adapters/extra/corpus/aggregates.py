@@ -108,7 +108,7 @@ def corpus_scores(raw: Raw, aggregation: Aggregation, budget: CallingTime, **fie
         raise NotPossibleError("no question has a value")
     if any(_infinite(value) for doc in records for value in doc):
         raise NotPossibleError("a value is infinite")
-    fields["n_missing"] = sum(value is None for doc in records for value in doc)
+    fields["n_missing"] = sum(value is None for doc, own in zip(records, raw, strict=True) for value in doc[: len(own)])
     quiet = _quietly(aggregation)
     expected, call = _timed(quiet, first)
     if not math.isfinite(expected):

@@ -168,13 +168,18 @@ def _process(
                     continue
                 tried += 1
                 try:
-                    filtered = [instance.filtered_resps[ensemble.name] for instance in answer]
-                    if isinstance(filtered[0], _FilterError):
-                        raise filtered[0].error
-                    out[-1][k] = dict(task.process_results(own, filtered))
+                    out[-1][k] = _score(task, own, answer, ensemble.name)
                 except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
                     faults.append(error)
     return out, faults, len(every)
+
+
+def _score(task: Any, doc: Any, answer: Sequence[Any], scorer: str) -> dict[str, Any]:
+    """Return {metric: value} of one answer. Raise the error of its filters or metrics."""
+    filtered = [instance.filtered_resps[scorer] for instance in answer]
+    if isinstance(filtered[0], _FilterError):
+        raise filtered[0].error
+    return dict(task.process_results(doc, filtered))
 
 
 @dataclass(frozen=True, slots=True)

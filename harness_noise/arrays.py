@@ -21,8 +21,8 @@ PixelArray: TypeAlias = NDArray[np.uint8]
 AnyArray: TypeAlias = NDArray[Any]
 NamesLike: TypeAlias = Sequence[object] | NDArray[np.generic]
 """A name for each question, such as that of its cluster or task."""
-HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""
+HUGE = 1e70
+"""Scores beyond it are taken for infinite: their fourth powers, of which degrees of freedom are made, are."""
 Rows = TypeVar("Rows", bound="DataclassInstance")
 
 

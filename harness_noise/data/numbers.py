@@ -1,7 +1,7 @@
 """The one door from a raw value to the number of a score, for tables, lm-eval, Inspect and `Answers`.
 
 A number or a truth value is a number. None and NaN are no score. The meaning of a text is the harness's own. A number
-beyond `HUGE` is infinite, because its square is: a metric with such a score has no mean.
+beyond `HUGE` is infinite, because its fourth power is: a metric with such a score has no mean.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-TOO_LARGE = "beyond 1e100, and counts as infinite: its square is"
+TOO_LARGE = "beyond 1e70, and counts as infinite: its fourth power is"
 """The reason why a finite number is no score."""
-INFINITE = "a score is infinite, or beyond 1e100"
+INFINITE = "a score is infinite, or beyond 1e70"
 """The reason why a metric has no mean."""
 _EXACT = 2.0**53
 """Floats below it hold every whole number."""

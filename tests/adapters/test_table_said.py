@@ -523,3 +523,35 @@ def test_what_tells_answers_with_one_number_and_two_scores_apart_is_asked_about(
     with pytest.raises(InputError, match=r"which differ in 'config\.profile'"):
         one(path)
     assert len(hn.analyze(path, columns={"task": "config.profile"}).estimates) == 3
+
+
+_WIDE = [
+    (("gpt-4o", "opus"), "named like models.*'models': 'gpt-4o\\+opus'"),
+    (("gpt-4o_score", "opus_score"), "named like models.*'models': 'gpt-4o_score\\+opus_score'"),
+    (("run1", "run2"), "named like repeats, and are read as such if you leave 'rouge' out"),
+    (("score_1", "score_2"), "named like repeats, and are read as such if you leave 'rouge' out"),
+]
+
+
+@pytest.mark.parametrize(("names", "words"), _WIDE)
+def test_a_metric_beside_columns_of_models_or_repeats_is_not_taken_unasked(names, words, csv_file):
+    rows = [(f"q{i}", int(i % 3 > 0), int(i % 5 > 1), i / 40) for i in range(30)]
+    table(csv_file, ("id", *names, "rouge"), *rows)
+    with pytest.raises(InputError, match=words) as error:
+        one(csv_file)
+    assert "{'score': 'rouge'}` (mean 0.3625)" in str(error.value)
+    table(csv_file, ("id", *names), *(row[:3] for row in rows))
+    assert sum(array(run).size for run in hn.read(csv_file)) == 60
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"), [("accuracy", "{:.1f}"), ("passed", "{:.0f}"), ("judge_score", "{:.0f}%"), ("rating", "{:.0f}%")]
+)
+def test_a_metric_beside_a_score_that_is_not_known_as_one_is_not_taken_unasked(name, cell, csv_file):
+    rows = [(f"q{i}", cell.format(3.1 * i), i / 40) for i in range(30)]
+    table(csv_file, ("id", name, "rouge"), *rows)
+    with pytest.raises(InputError, match=f"'{name}' is named like a score, but.*'rouge'}}` \\(mean 0.3625"):
+        one(csv_file)
+    table(csv_file, ("id", name, "score"), *rows)  # a score that is called so stands before all
+    if name != "accuracy":
+        assert array(one(csv_file)).mean() == pytest.approx(0.3625)

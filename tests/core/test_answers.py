@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import harness_noise as hn
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.arrays import HUGE
 from harness_noise.data.answers import Answers
 from harness_noise.data.native_values import check_native
 from harness_noise.data.scores import ReadOptions, Scores
@@ -86,10 +88,20 @@ def test_a_cause_that_nobody_has_is_refused():
 
 
 @pytest.mark.parametrize(("score", "shown"), [(-1e300, "-1e+300"), (10**400, "about 1e400")])
-def test_a_number_too_large_to_square_is_said_to_be_that(score, shown):
+def test_a_number_too_large_for_its_fourth_power_is_said_to_be_that(score, shown):
     with pytest.raises(InputError) as caught:
         Answers("run").add("t", "acc", "none", "q", 1, score)
-    assert f"the score {shown} is beyond 1e100, and counts as infinite" in str(caught.value)
+    assert f"the score {shown} is beyond 1e70, and counts as infinite" in str(caught.value)
+
+
+@pytest.mark.parametrize("clusters", [None, [0, 0, 1, 1, 2, 2, 3, 3]])
+def test_the_largest_scores_have_numbers_as_small_ones_do(clusters):
+    a, b = np.array([1, 0, 1, 1, 0, 1, 1, 0.5]), np.array([0, 0, 1, 0, 0.5, 1, 0, 0])
+    large, small = (hn.estimate_difference(a * by, b * by, clusters) for by in (HUGE, 100.0))
+    assert large.p_value == pytest.approx(small.p_value)
+    assert (large.df, large.se) == pytest.approx((small.df, small.se * HUGE / 100))
+    with pytest.raises(InputError, match="beyond 1e70"):
+        hn.estimate(a * HUGE * 1e20, clusters)
 
 
 def test_the_harness_s_mean_of_all_answers_is_compared_with_zeros_for_the_missing_ones():

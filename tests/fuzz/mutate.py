@@ -19,7 +19,7 @@ for _ in range(300):
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 3.5, -0.0, 2**31, -(2**31), 2**63, 10**30, 10**400, -(10**400), 5e-324, 1e-200,
-    1e99, 1e101, 1e308, -1e308, math.nan, math.inf, -math.inf, "", " ", "0", "1", "0.5", "nan", "inf", "1e999", "True",
+    1e69, 1e71, 1e308, -1e308, math.nan, math.inf, -math.inf, "", " ", "0", "1", "0.5", "nan", "inf", "1e999", "True",
     "C", "I", "none", "mean", "a", "q1", "\ud800", "\udc00x", "\x00", "a\x00b", "a\x1b[31mb\x1b]8;;http://x\x07",
     "a\rb\nc", "\u202eabc", "\u2028", "=1+1", "@x", "-x", "+1", "$\\frac{1}$", "a|b`c`*d*", "</script><b>", "{{ 7*7 }}",
     "{% for i in [1] %}", "../../x", "/etc/passwd", "x" * 3000, "é" * 300, [], {}, [[]], [None], [0], [1, 0], ["a", 1],

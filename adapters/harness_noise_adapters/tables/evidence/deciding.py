@@ -12,13 +12,14 @@ import numpy as np
 from harness_noise.errors import parameter
 
 from ..presets import parsed_cell
-from .lexicon import WORDS, exact, is_model, snake
+from .lexicon import WORDS, ending, exact, is_model, snake
 from .neighbours import Scene, agreement_of, ask_of_counts, felled, question_beside
 from .questions import find_question, refuse_means
 from .scores import ASKED, MARGIN, TAKEN, ScoreCandidate, candidates, merged
 from .table import ColumnFacts, TableFacts
 from .verdicts import AskError, Choice, RefuseError, Roles
 from .wide import (
+    Family,
     ask_bare,
     ask_of_baseline,
     ask_of_crossed,
@@ -196,6 +197,7 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
             roles.others = len(roles.score)
             return True
     if any(one.points >= ASKED for one in found):
+        _ask_of_wide_beside(several, found, roles)
         return False
     if several:
         ask_bare(several[0].columns, roles.question)  # `score_cultural`, `score_feasibility`: who knows of what
@@ -208,6 +210,31 @@ def _take_wide(table: TableFacts, roles: Roles, found: Sequence[ScoreCandidate])
         ask_bare(columns, roles.question)
     roles.kind, roles.score, roles.names = str(kind), columns, names
     return True
+
+
+def _ask_of_wide_beside(several: Sequence[Family], found: Sequence[ScoreCandidate], roles: Roles) -> None:
+    """Raise AskError if a score stands beside columns that without it would be models, or a metric beside repeats.
+
+    Raises:
+        AskError: which are the scores?
+    """
+    bare = [one.column for one in found if one.group == "unnamed"]
+    groups = [(bare, [column.name for column in bare]), *((family.columns, family.names) for family in several)]
+    for kind, fits in (("model", is_model), ("repeat", is_number_of_run)):
+        for columns, told in groups if kind not in roles.named else ():
+            names = [column.name for column, name in zip(columns, told, strict=True) if fits(name)]
+            best = next((one for one in found if one.points >= ASKED and one.column not in columns), None)
+            if best is None or len(names) < 2 or (kind == "repeat" and best.group != "metric"):
+                continue
+            name = best.column.name
+            ways = [Choice({"score": name}, "", best.column.mean)]
+            why = f"{name!r} may be the score, but {', '.join(names[:4])} are named like {kind}s"
+            if kind == "model":
+                ways.append(Choice({"models": JOINT.join(names)}, "each a model"))
+                ways.append(Choice({"metrics": JOINT.join([name, *names])}, "each a metric"))
+            else:
+                why += f", and are read as such if you leave {name!r} out of the table. If it is the score"
+            raise AskError("wide", why, tuple(ways), (name, *names))
 
 
 def _rows_are_answers(roles: Roles) -> bool:
@@ -262,7 +289,7 @@ _TRUTHS = ("true", "false", "yes", "no")
 
 
 def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
-    """Raise AskError if a column is named like a score and has two words that are none we know, or per cent.
+    """Raise AskError if a column named like a score has two words that are none we know, per cent, or odd numbers.
 
     Nothing is asked if `best` is right or wrong, or named like a verdict.
 
@@ -274,22 +301,26 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
         return
     used = [roles.gold, *roles.named.values(), *roles.words]
     answers = {*map(str, roles.pred.distinct)} if roles.pred is not None else set[str]()
+    lone = best is not None and best.group == "metric"  # whatever a metric is called, a score stands before it
     for column in scene.table.columns:
         words, name = column.distinct, column.last
-        if best is not None and column.kind == "percent" and (exact("verdict", name) or name in _WORDED):
+        surely = exact("verdict", name) or name in _WORDED
+        named = surely or (lone and (exact("graded", name) or ending("graded", name) or ending("verdict", name)))
+        if best is not None and column.kind == "percent" and named:
             raise AskError(
                 "score",
                 f"{column.name!r} is named like a score, but holds percentages: write them as numbers. If it is none",
                 (Choice({"score": best.column.name}, "", best.column.mean),),
                 (column.name,),
             )
-        known = (exact("verdict", name) and name not in _OF_THE_RIGHT_ANSWER) or name in _WORDED
+        known = surely and name not in _OF_THE_RIGHT_ANSWER
         taken = best is not None and column is best.column  # two numbers are a score
         few = 2 <= len(words) <= (_FEW_WORDS if best is None else 2)
-        if taken or not known or not few or column in used or answers & {*map(str, words)}:
+        odd = lone and column.kind == "number" and bool(column.vetoed)
+        if taken or not known or not (few or odd) or column in used or answers & {*map(str, words)}:
             continue
         ways = [Choice({"score": best.column.name}, "", best.column.mean)] if best is not None else []
-        if column.kind == "number" and column.scale == "other":
+        if odd or (column.kind == "number" and column.scale == "other"):
             ways.append(Choice({"score": column.name}, "", column.mean))
         elif column.kind == "text" and not column.empty and all(key.isidentifier() for key in column.keys):
             for i, word in enumerate(words):
@@ -297,7 +328,7 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
                 ways.append(Choice({"score": way}, f"{word} is right", float((column.codes == i).mean())))
         elif column.kind != "text" or len(words) > 2:
             continue
-        shown = " and ".join(repr(str(word)[:20]) for word in words)
+        shown = " and ".join(repr(str(word)[:20]) for word in words[:_FEW_WORDS])
         why = f"{column.name!r} is named like a score, but {shown} are not known as words for right and wrong"
         raise AskError("score", why, tuple(ways), (column.name,))
 

@@ -414,9 +414,11 @@ def test_a_list_with_a_score_for_each_of_the_numbered_columns_is_asked_about(nam
     path = jsonl(tmp_path / "t.jsonl", rows)
     with pytest.raises(InputError, match="list 2 scores, as many as there are") as asked:
         one(path)
-    assert f"'{{{{ score[1] }}}}'}}` (of {names[1]}, mean 1)" in str(asked.value)
-    assert array(one(path, columns={"score": "{{ score[1] }}"})).mean() == pytest.approx(1)
+    assert f"'score.1'}}` (of {names[1]}, mean 1)" in str(asked.value)
+    assert array(one(path, columns={"score": "score.1"})).mean() == pytest.approx(1)
     assert array(one(path, columns={"score": "score"})).shape == (12, 2)
+    told = jsonl(path, [row | {"score": str(row["score"])} for row in rows])  # lists as texts, as pandas writes them
+    assert array(one(told, columns={"score": "score.1"})).mean() == pytest.approx(1)
 
 
 def test_a_count_in_an_object_of_counts_is_no_task(tmp_path):
@@ -555,3 +557,19 @@ def test_a_metric_beside_a_score_that_is_not_known_as_one_is_not_taken_unasked(n
     table(csv_file, ("id", name, "score"), *rows)  # a score that is called so stands before all
     if name != "accuracy":
         assert array(one(csv_file)).mean() == pytest.approx(0.3625)
+
+
+def test_a_condition_that_is_said_to_be_the_task_leaves_a_column_task_the_question(csv_file):
+    """The condition became the question, and the next message was about its 4 questions."""
+    rows = [(f"trap {q}", on, (q + on) % 3 % 2) for on in (0, 1) for q in range(12)]
+    table(csv_file, ("task", "condition", "score"), *rows)
+    estimates = hn.analyze(csv_file, columns={"task": "condition"}).estimates
+    assert [row.n_questions for row in estimates if row.task in "01"] == [12, 12]
+
+
+@pytest.mark.parametrize("count", ["overall_questions", "n_questions"])
+def test_a_row_that_counts_its_questions_is_a_mean(count, tmp_path):
+    """Three benchmarks were read as three questions."""
+    rows = [{"benchmark": f"b{b}", "seed": s, "accuracy": (b + s) / 9, count: 250} for b in range(3) for s in range(5)]
+    with pytest.raises(InputError, match=f"means of many answers, not single answers: it has a column '{count}'"):
+        one(jsonl(tmp_path / "t.jsonl", rows))

@@ -106,8 +106,7 @@ def ask_of_listed_rivals(table: TableFacts, roles: Roles, said: Mapping[str, str
         if {len(names)} != lengths or len(names) < 2:
             continue
         ways = [
-            Choice({"score": f"{{{{ {score.name}[{i}] }}}}"}, f"of {name}", _mean_at(score, i))
-            for i, name in enumerate(names)
+            Choice({"score": f"{score.name}.{i}"}, f"of {name}", _mean_at(score, i)) for i, name in enumerate(names)
         ]
         raise AskError(
             "score",

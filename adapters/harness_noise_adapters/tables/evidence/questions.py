@@ -83,9 +83,10 @@ def find_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFacts]
         _prefer_words_to_id(table, roles, named, by_words[0], scores)
     if roles.question is not None and roles.question.last in _NAMES:
         _ask_of_odd_names(roles.question, scores)
-    task = roles.named.get("task")
+    task = next(iter(table.called(WORDS["task"]["exact"], used)), roles.named.get("task"))  # if another is the task
     if roles.question is None and task is not None and 1 < len(task.distinct) < table.n:
-        roles.question = roles.named.pop("task")
+        roles.question = task
+        roles.named = {ours: column for ours, column in roles.named.items() if column is not task}
 
 
 def _without_gaps(named: ColumnFacts | None, others: Sequence[ColumnFacts]) -> ColumnFacts | None:

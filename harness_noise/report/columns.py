@@ -72,6 +72,8 @@ class Section:
     """The units of the numbers, if not the metric's own scale: "differences and SE in points"."""
     of: Sequence[Any] = field(default=(), compare=False, repr=False)
     """What the rows show, for tooltips. Empty: unknown."""
+    below: tuple[str, ...] = ()
+    """A paper's sentences on the table."""
 
     @property
     def heading(self) -> str:

@@ -452,19 +452,38 @@ _WEIGHTS = {
 """Weights of an overall row → in words, and how to choose others."""
 
 
-def weights_line(rows: Sequence[Estimate | Difference], *, choice: bool = True) -> list[str]:
+class Sentence(str):
+    """A sentence that a paper has in other words, or ("") not among its notes."""
+
+    __slots__ = ("paper",)
+    paper: str
+
+    def __new__(cls, text: str, paper: str = "") -> Sentence:
+        """Return the sentence that keeps its words in a paper."""
+        new = super().__new__(cls, text)
+        new.paper = paper
+        return new
+
+
+def paper_words(lines: Iterable[str]) -> list[str]:
+    """Return the sentences as a paper has them among its notes."""
+    return [words for line in lines if (words := getattr(line, "paper", line))]
+
+
+def weights_line(rows: Sequence[Estimate | Difference]) -> list[str]:
     """Return a list of sentences on how overall rows weight their tasks, one for each way, [] without such rows.
 
-    With `choice` it also says how to choose other weights, which a paper does not.
+    They also say how to choose other weights, which a paper does not.
     """
     ways = dict.fromkeys((row.task, row.weights) for row in rows if row.weights is not None)
     named: dict[str, list[str]] = {}
     for task, way in ways:
         named.setdefault(str(way), []).append(task)
-    lines = []
+    lines: list[str] = []
     for way, tasks in named.items():
         words, other = _WEIGHTS[way]
-        lines.append(f"{some_of(list(map(plain, tasks)), 4)}: {words}{f'; {other}' if choice and other else ''}.")
+        said = f"{some_of(list(map(plain, tasks)), 4)}: {words}"
+        lines.append(Sentence(f"{said}{f'; {other}' if other else ''}.", f"{said}."))
     return lines
 
 

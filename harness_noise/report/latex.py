@@ -7,14 +7,13 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 from ..errors import some_of
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
-from .columns import Marks, Section
-from .sentences import methods, sample_words, sentence
-from .summary import Result, combined_notes, only_words, slice_sections, slice_sentences, summarise
+from .columns import Section
+from .sentences import methods, sample_words
+from .summary import Result, only_words, summarise
 
 _ESCAPED = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -66,18 +65,10 @@ def render(table: Result, *, details: bool = False) -> str:
     The preamble needs \\usepackage{booktabs}.
     """
     summary = summarise(table, brief=bool(table.whole) and not details)
-    rows: Sequence[Estimate | Difference] = table.rows if isinstance(table, (Analysis, Comparison)) else ()
-    weighted: Sequence[Any] = getattr(table, "weighted", rows)
-    for_paper = dict(zip(fmt.weights_line(weighted), fmt.weights_line(weighted, choice=False), strict=True))
-    # the table of the other methods is a detail, and so are the notes on it
-    hidden = set(combined_notes(table)) if isinstance(table, Comparison) and not details else set()
-    hidden |= set(map(sentence, rows))
-    of_slices = slice_sections(table, Marks())[0].heading if getattr(table, "slices", None) and rows else None
-    on_slices = slice_sentences(table) if of_slices else []
-    notes = [for_paper.get(line, line) for line in summary.sentences if line not in {*hidden, *on_slices}]
+    notes = fmt.paper_words(summary.sentences)
     notes += [f"{sample}."] if (sample := getattr(table, "sample", "")) else []
     parts = [r"% needs \usepackage{booktabs}"]
-    lead = only_words(table) if rows else summary.lead
+    lead = only_words(table) if isinstance(table, (Analysis, Comparison)) and table.rows else summary.lead
     sections = [section for section in summary.sections if details or not section.detail]
     marks = [_marks(section) for section in sections]
     for i, section in enumerate(sections):
@@ -87,8 +78,8 @@ def render(table: Result, *, details: bool = False) -> str:
             caption = " ".join(filter(None, [_caption(table), said]))
         told = [one for one in summary.legend if one.mark in marks[i] or not (i or any(one.mark in m for m in marks))]
         meanings = [f"{one.mark}: {one.meaning}" for one in told]
-        below = on_slices if section.heading == of_slices else []
-        lines = [*below, *meanings] if i else [*lead, *meanings, *notes]
+        lines = [*section.below, *meanings]
+        lines = lines if i else [*lead, *lines, *notes]
         parts.append(_table(section, caption, f"tab:{_slug(table, i)}", lines))
     return "\n\n".join(parts) + "\n"
 

@@ -69,11 +69,11 @@ def answers(row: Estimate | Difference) -> str:
             return f"one answer each, repeated {K} times without a change"
         return "one answer each" if row.repeats_max == 1 else f"{K} answers each"
     most = "up to " if "missing_repeats" in row.diagnostics else ""
-    first, second = ("one answer" if K == 1 else f"{most}{K} answers" for K in (row.repeats_a, row.repeats_b))
-    text = f"{first} each"
+    first, second = ("one" if K == 1 else f"{most}{K}" for K in (row.repeats_a, row.repeats_b))
+    text = f"{first} answer{'s' * (row.repeats_a != 1)} each"
     if first != second and not (fmt.of_published(row) and row.n_only_b):
         name_a, name_b = fmt.names_of(row)
-        text += f" of {name_a} and {second.removesuffix(' answers').removesuffix(' answer')} of {name_b}"
+        text += f" of {name_a} and {second} of {name_b}"
     return f"{text}, in at least one run all alike, which count as one" if alike else text
 
 

@@ -128,11 +128,13 @@ def of_analysis(table: Analysis, *, brief: bool = False, wide: bool = False) -> 
     else:
         first_table, last = section("", rows, [*names, *mean_columns(keys, level), marks.column()]), ("", "")
     first = first_metrics(rows)
-    written = [] if brief or len(first) > FEW else [*map(sentence, first), *filter(None, map(gap_words, first))]
+    written: list[str] = []
+    if not brief and len(first) <= FEW:
+        written = [*(fmt.Sentence(sentence(row)) for row in first), *filter(None, map(gap_words, first))]
     by_slice = slice_sections(table, marks)
     stops = [_of_stops().stop_section(table.sequential, "When the run stopped")] if table.sequential else []
     beside = [*by_slice, *stops, *([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])]
-    sentences = [*drawn(table), *written, *fmt.weights_line(rows), *slice_sentences(table), *fmt.estimand_line(rows)]
+    sentences = [*drawn(table), *written, *fmt.weights_line(rows), *_on_slices(table), *fmt.estimand_line(rows)]
     lead = [_of_stops().stopped(row) for row in table.sequential] + [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in overall_first([row for row in rows if row.is_overall or len(rows) <= FEW][:FEW])
@@ -216,7 +218,7 @@ def of_comparison(table: Comparison, *, brief: bool = False, wide: bool = False)
     rest = _further(table, marks, wide=wide)
     sentences = [*rest.sentences]
     if not brief:
-        sentences += combined_notes(table)
+        sentences += map(fmt.Sentence, combined_notes(table))
     foot = changes_of(table)
     if len(every) == 1 and every[0].unadjusted:
         foot += tuple(_of_stops().beside_means(every[0]))
@@ -237,10 +239,11 @@ def _further(table: Comparison, marks: Marks, *, wide: bool = False) -> Summary:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
         title = "The tasks together, by other methods (above 0: A is better)"
-        sections.append(section(title, table.combined, _COMBINED, detail=True))
+        others = section(title, table.combined, _COMBINED, detail=True)
+        sections.append(replace(others, below=tuple(combined_notes(table))))
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
-    on_slices = slice_sentences(table)
+    on_slices = _on_slices(table)
     answer = on_slices[:1] if len(table.heterogeneity) == 1 else []  # whether it varies over one field was asked
     sentences = [
         *fmt.weights_line(every),
@@ -424,7 +427,16 @@ def _of_stops() -> Any:
 
 def slice_sections(table: Any, marks: Marks) -> list[Section]:
     """Return the tables of a result's slices. [] if it has no slices."""
-    return display_of("by").sections(table, marks) if table.slices else []
+    if not table.slices:
+        return []
+    first, *more = display_of("by").sections(table, marks)
+    return [replace(first, below=tuple(slice_sentences(table))), *more]
+
+
+def _on_slices(table: Analysis | Comparison) -> list[str]:
+    """Return the sentences on a result's slices, which a paper has below the table of slices, if there is one."""
+    lines = slice_sentences(table)
+    return [*map(fmt.Sentence, lines)] if table.slices else lines
 
 
 def slice_sentences(table: Any) -> list[str]:

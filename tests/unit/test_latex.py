@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
+from harness_noise.data.clusters import Fields
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
 from harness_noise.data.units import Equivalent
 from harness_noise.report.latex import escaped, render
 from harness_noise.report.text import render as rendered
@@ -142,3 +146,22 @@ def test_sentences_are_one_for_each_row() -> None:
         lines = rendered(table, "sentence").splitlines()
         assert len(lines) == len(table.rows) == 2
         assert all(line.endswith(".") for line in lines)
+
+
+def test_sentences_have_their_place_whatever_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = count(1)
+    monkeypatch.setattr(
+        "harness_noise.extra.slices.report.sentences", lambda table: [f"On slices: told for time {next(calls)}."]
+    )
+    kinds = ["odd", "even"] * 30
+    questions = Questions(tuple(map(str, range(60))), "id", fields=Fields({"kind": kinds}, (), ("kind",)))
+    a, b = (
+        Run(name, name, "array", scores=(Scores("t", "acc", "none", questions, values),))
+        for name, values in (("new", A), ("old", B))
+    )
+    for table in (hn.analyze(a, by="kind"), hn.compare(a, b, by="kind")):
+        for details in (False, True):
+            first, *rest = render(table, details=details).split(r"\end{table}")
+            assert "On slices" not in first
+            assert [part.count("On slices") for part in rest if "By slice" in part] == [1]
+            assert sum(part.count("On slices") for part in rest) == 1

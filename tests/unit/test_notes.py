@@ -152,3 +152,39 @@ def test_json_has_objects_and_the_command_line_its_flags() -> None:
     assert json.loads(found.to_json())["notes"] == [{"code": "missing", "text": "t: use `cluster='x'`", "task": "t"}]
     assert found.to_dict()["schema_version"] == 2
     assert noted([note.reworded(in_flags) for note in found.notes]) == ("t: use --cluster x",)
+
+
+LOOKED_FOR = {
+    # the words of others: click's, Python's, a type's
+    ("harness_noise/cli/helps.py", "Got unexpected extra argument"),
+    ("adapters/harness_noise_adapters/records.py", "Unterminated string"),
+    ("harness_noise/extra/arena/profiles.py", " | None"),
+    ("harness_noise/results/rows.py", "float | None"),
+    # values of fields
+    ("harness_noise/data/units.py", "equivalent within "),
+    ("harness_noise/extra/dropping/memory.py", "arena looks"),
+    ("harness_noise/extra/arena/profiles.py", '"kind": "'),
+    ("harness_noise/extra/gate/report.py", "A − B"),
+    ("harness_noise/report/sentences.py", "A better"),
+    ("harness_noise/report/sentences.py", "not separable"),
+    ("harness_noise/report/sentences.py", "Fisher's exact"),
+    ("harness_noise/cli/commands.py", "In a run"),  # a group of commands
+}
+"""Texts of several words that code looks for, or compares with."""
+SEARCHES = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "find", "index"}
+
+
+def looked_for(tree: ast.Module) -> set[str]:
+    """Texts of several words that are compared with another text, or looked for in it."""
+    places: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            places += [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SEARCHES:
+            places += node.args
+    texts = (part.value for place in places for part in ast.walk(place) if isinstance(part, ast.Constant))
+    return {text for text in texts if isinstance(text, str) and " " in text.strip() and any(map(str.isalpha, text))}
+
+
+def test_no_code_looks_into_its_own_sentences() -> None:
+    assert {(name, text) for name, tree in SOURCES.items() for text in looked_for(tree)} - LOOKED_FOR == set()

@@ -628,9 +628,7 @@ def of_arena(table: Arena, *, brief: bool = False, wide: bool = False) -> Summar
 def paper_lines(table: Arena) -> list[str]:
     """Return an arena's sentences for a paper: which models may be best, and the top K, cost or slices asked for."""
     said, asked = summarise(table), summarise(table, brief=True)
-    weights = [fmt.weights_line(table.models, choice=choice) for choice in (True, False)]
-    for_paper = dict(zip(*weights, strict=True))
-    lines = dict.fromkeys([*said.lead, *(for_paper.get(line, line) for line in asked.sentences)])
+    lines = dict.fromkeys([*said.lead, *fmt.paper_words(asked.sentences)])
     lines |= {f"{table.sample}.": None} if table.sample else {}
     return [*lines, *(slice_sentences(table) if len(table.boards) <= BOARDS else [])]
 

@@ -446,11 +446,6 @@ class Arena(Document):
         return tuple(model for board in self.boards for model in board.models)
 
     @property
-    def weighted(self) -> tuple[Model, ...]:
-        """Rows of the models, from which the notes of a table take the task weights that they name."""
-        return self.models
-
-    @property
     def sample(self) -> str:
         """The models, benchmarks, questions and answers in words, for a paper. "" without questions."""
         boards = [board for board in self.boards if not board.is_overall and board.benchmark.n_questions]

@@ -13,7 +13,7 @@ from harness_noise.errors import parameter
 
 from ..presets import parsed_cell
 from .lexicon import WORDS, ending, exact, is_model, snake
-from .neighbours import Scene, agreement_of, ask_of_counts, felled, question_beside
+from .neighbours import Scene, agreement_of, ask_of_counts, felled, question_beside, why_answers_by_gold
 from .questions import find_question, refuse_means
 from .scores import ASKED, MARGIN, TAKEN, ScoreCandidate, candidates, merged
 from .table import ColumnFacts, TableFacts
@@ -308,9 +308,10 @@ def _ask_of_unknown_words(scene: Scene, best: ScoreCandidate | None) -> None:
         if best is not None and column.kind == "percent" and named:
             raise AskError(
                 "score",
-                f"{column.name!r} is named like a score, but holds percentages: write them as numbers. If it is none",
+                f"{column.name!r} is named like a score, but holds percentages: write them as numbers",
                 (Choice({"score": best.column.name}, "", best.column.mean),),
                 (column.name,),
+                "it is none",
             )
         known = surely and name not in _OF_THE_RIGHT_ANSWER
         taken = best is not None and column is best.column  # two numbers are a score
@@ -403,7 +404,7 @@ def _ask_of_felled(
         *(Choice({"score": one.column.name}, "", one.column.mean) for one in others),
         Choice({"score": best.column.name}, "all the same", best.column.mean),
     )
-    if "holds answers" in why:
+    if why_answers_by_gold(scene, best) is not None:
         raise RefuseError(why)
     raise AskError("score", why, ways, tuple(one.column.name for one in (*others, best)))
 

@@ -107,7 +107,7 @@ def felled(scene: Scene, one: ScoreCandidate) -> str | None:
     return next((why for check in _FELLERS if (why := check(scene, one)) is not None), None)
 
 
-def _why_answers_by_gold(scene: Scene, one: ScoreCandidate) -> str | None:
+def why_answers_by_gold(scene: Scene, one: ScoreCandidate) -> str | None:
     """Return why column X holds answers, not scores: a column gold_X or expected_X exists. None if not (a)."""
     column = one.column
     stem = [part for part in column.parts if part not in ("output", "pred", "predicted")]
@@ -175,7 +175,7 @@ def _cell(column: ColumnFacts) -> str:
 
 
 _FELLERS: Sequence[Callable[[Scene, ScoreCandidate], str | None]] = (
-    _why_answers_by_gold,
+    why_answers_by_gold,
     _why_property_of_question,
     _why_constant,
     _why_of_another_thing,
@@ -212,9 +212,10 @@ def _ask_beside_prediction(scene: Scene, one: ScoreCandidate) -> None:
     raise AskError(
         "score",
         f"{column.name!r} is next to {pred.name!r}, which has the same values: it may be the right answer, and no "
-        "score. If it says which answers are right",
+        "score",
         (_choice(column),),
         (column.name,),
+        "it says which answers are right",
     )
 
 
@@ -317,9 +318,10 @@ def _ask_beside_worth(scene: Scene, one: ScoreCandidate) -> None:
     raise AskError(
         "score",
         f"{column.name!r} is next to the right answer ({roles.gold.name!r}) and no column shows a judge: it may be "
-        "what a question is worth. If it is what the answer got",
+        "what a question is worth",
         (_choice(column),),
         (column.name,),
+        "it is what the answer got",
     )
 
 

@@ -360,9 +360,10 @@ def _ask_of_scorers(roles: Roles, pools: Pools) -> None:
     raise AskError(
         "repeats",
         f"in {share:.0%} of the rows with one answer ({pred.name!r}) the scores differ ({score.name!r}): filters or "
-        "judges scored it, and a column that names them is missing. If the rows are repeats all the same",
+        "judges scored it, and a column that names them is missing",
         (Choice({"repeat": "none"}, "", score.mean),),
         (score.name,),
+        "the rows are repeats all the same",
     )
 
 

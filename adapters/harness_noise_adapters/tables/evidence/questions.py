@@ -272,10 +272,10 @@ def ask_for_question(table: TableFacts, roles: Roles, scores: Sequence[ColumnFac
     ways = tuple(Choice({"question": one.name}) for one in likely[:2]) or (Choice({"question": "COLUMN"}),)
     raise AskError(
         "question",
-        f"no column says which question a row is about. There are {table.shown_names}"
-        + ("" if len(ways) > 1 else ". If one of them does"),
+        f"no column says which question a row is about. There are {table.shown_names}",
         ways,
         tuple(score.name for score in scores),
+        "one of them does",
     )
 
 

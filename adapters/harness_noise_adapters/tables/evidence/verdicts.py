@@ -33,16 +33,19 @@ _SHOWN = 5
 class AskError(InputError):
     """Two readings are possible: the user has to choose."""
 
-    def __init__(self, about: str, why: str, choices: tuple[Choice, ...] = (), first: tuple[str, ...] = ()) -> None:
-        self.about, self.why, self.choices, self.first = about, why, choices, first
-        """The subject: `score`, `scale`, `missing`, `question`, `repeats`, `conditions`, `wide`, `paths`."""
+    def __init__(
+        self, about: str, why: str, choices: tuple[Choice, ...] = (), first: tuple[str, ...] = (), case: str = "so"
+    ) -> None:
+        self.about, self.why, self.choices, self.first, self.case = about, why, choices, first, case
+        """The subject: `score`, `scale`, `missing`, `question`, `repeats`, `conditions`, `wide`, `paths`.
+        `case` is the case in which a single choice is right."""
         ways = " or ".join(map(str, choices[:_SHOWN]))
-        say = ": say which, as in" if len(choices) > 1 else ", say" if ". If " in why else ": if so, say"
+        say = ": say which, as in" if len(choices) > 1 else ": if so, say" if case == "so" else f". If {case}, say"
         super().__init__(f"{why}{say} {ways}" if ways else why)
 
     def at(self, place: object) -> AskError:
         """Return a copy of this question to the user with the file's name before its text."""
-        return AskError(self.about, f"{place}: {self.why}", self.choices, self.first)
+        return AskError(self.about, f"{place}: {self.why}", self.choices, self.first, self.case)
 
 
 class RefuseError(InputError):

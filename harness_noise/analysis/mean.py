@@ -268,7 +268,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         reasons.setdefault((skip.code, skip.reason), []).append(f"{skip.task} {skip.metric}")
     for (code, reason), names in reasons.items():
         notes.append(Note(code, f"no error bar for {some_of(names, 3)}: {reason}"))
-    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **records_of([run]))
+    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **records_of([run], estimates))
 
 
 def _without_range(rows: Iterable[Estimate]) -> list[Note]:
@@ -304,7 +304,7 @@ def analyze_runs(runs: Iterable[Run], settings: Settings, further: Further | Non
     more = [([], []) if further is None else further(run, settings) for run in runs]
     estimates = tuple(row for part, (rows, _) in zip(parts, more, strict=True) for row in (*part.estimates, *rows))
     notes_ = merge_notes(*(part.notes for part in parts), *(said for _, said in more), notes, _groups_that_differ(runs))
-    return Analysis(settings.to_dict(), estimates, notes_, **records_of(runs))
+    return Analysis(settings.to_dict(), estimates, notes_, **records_of(runs, estimates))
 
 
 def _groups_that_differ(runs: Sequence[Run]) -> list[Note]:
@@ -326,7 +326,7 @@ def _groups_that_differ(runs: Sequence[Run]) -> list[Note]:
     return out
 
 
-def records_of(runs: Sequence[Run]) -> dict[str, Any]:
+def records_of(runs: Sequence[Run], rows: Sequence[Estimate]) -> dict[str, Any]:
     """Return stopping and drawing records as fields of an `Analysis`, {} if none. Refuse stops without their extra.
 
     Raises:
@@ -337,8 +337,10 @@ def records_of(runs: Sequence[Run]) -> dict[str, Any]:
         return {}
     from ..results.parts import KINDS, STOPS
 
+    stops = [KINDS[STOPS](**record) for run in runs for record in run.stops]
+    scales = {row.key: row._zero_one for row in rows}
     return {
-        STOPS: tuple(KINDS[STOPS](**record) for run in runs for record in run.stops),
+        STOPS: tuple(replace(stop, _zero_one=scales.get(stop.key)) for stop in stops),
         "drawn": tuple(KINDS["drawn"](**record) for run in runs for record in run.drawn),
     }
 

@@ -207,7 +207,7 @@ def _published_row(row: Estimate, number: Published, settings: Settings, doubt: 
         scorer=row.scorer,
         higher_is_better=row.higher_is_better,
         model_a=row.model,
-        model_b=f"{number.value:g} (published)",
+        model_b=f"{f'{100 * number.value:g}%' if row._zero_one else f'{number.value:g}'} (published)",
         n_questions=row.n_questions,
         n_clusters=row.n_clusters,
         n_only_a=0 if number.answers is not None else row.n_questions,

@@ -77,6 +77,7 @@ class Sequential(Measured, _Object):
     """Share of the information of the full design that this look had."""
     level: float = 0.95
     """1 − the error of the whole procedure, and what the limits are of."""
+    _zero_one: bool | None = field(default=None, repr=False, compare=False)
 
     @property
     def complete(self) -> bool:

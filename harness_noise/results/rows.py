@@ -398,8 +398,7 @@ class Difference(_Row):
     null: it averages nothing, or as the harness does.
     """
     unadjusted: Unadjusted | None = None
-    """Figures without correction for the looks, if a stopped run is compared with the baseline that stopped it, else
-    null."""
+    """Figures without correction for the looks, null for a row that is not corrected for any."""
     equal_answers: EqualAnswers | None = None
     """Answers with the same text in A and B, null if none is known to be scored differently."""
     judge_flips: JudgeFlips | None = None

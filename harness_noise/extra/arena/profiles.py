@@ -290,6 +290,7 @@ def compare(
         decision.decide(_one_difference(diff, se**2 if noisy else math.nan, df), settings),
         codes,
         **{name: getattr(profile, name) for name in shared},
+        _zero_one=profile.scale is not None,
         model_a=names[0],
         model_b=names[1],
         n_only_a=0,

@@ -237,8 +237,17 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     """Return a table with the typical noise of each benchmark over pairs: median, and range if `ranges`."""
 
     def spread(
-        heading: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
+        heading: str,
+        name: str,
+        hint: str,
+        rank: int = 0,
+        digits: int | None = None,
+        *,
+        unit: str = "",
+        optional: bool = False,
     ) -> Column:
+        times = 100 if unit else 1
+
         def cell(row: Benchmark) -> str:
             value: Spread | None = getattr(row, name)
             if value is None:
@@ -251,7 +260,7 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
             if digits is None:
                 median, low, high = (fmt.shown(row, x, digits=fmt.decimals(value.median)) for x in _values(value))
             else:
-                median, low, high = (fmt.number(x, digits) for x in _values(value))
+                median, low, high = (fmt.number(times * x, digits) + unit for x in _values(value))
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
 
         return Column(heading, cell, hint, rank, optional=optional)
@@ -275,7 +284,7 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         spread("data", "se_data", "what is left of it with infinitely many answers", 7, optional=True),
         spread("prediction", "se_prediction", "what the models' own randomness adds", 7, optional=True),
         spread("corr.", "correlation", "correlation of two models' question means", 6, 2),
-        spread("A ≠ B", "disagreement", "share of questions that two models score differently", 3, 2),
+        spread("A ≠ B", "disagreement", "share of questions that two models score differently", 3, 0, unit="%"),
         limit("min sig.", "smallest_significant_diff", "smallest difference found significant"),
         limit("max n.s.", "largest_insignificant_diff", "largest difference found not significant"),
         spread("vs Beta", "beta_theory", "SE (1 answer) over that of the Beta(p, 1 − p) theory", 8, 2, optional=True),
@@ -326,7 +335,7 @@ def across_section(arena: Arena) -> list[Section]:
             "Rank", lambda row: fmt.span(row.rank_low, row.rank_high), "places that it may have, all models at once"
         ),
         Column("mean rank", lambda row: f"{row.mean_rank:.2f}", "over the tasks, each counts alike (1 is the best)"),
-        Column("win rate", lambda row: f"{row.win_rate:.3f}", "rivals and tasks on which its mean is better"),
+        Column("win rate", lambda row: _win_rate(row.win_rate), "rivals and tasks on which its mean is better"),
     ]
     out = []
     for metric, scorer in dict.fromkeys((row.metric, row.scorer) for row in arena.across_tasks):
@@ -373,7 +382,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         Column("ranks", ranks, f"that the model may truly have, with {level} confidence for all models at once"),
         Column("ties", "ties", "models that it is not shown to differ from, all pairs tested together", 4),
         TextColumn("in top", "in_top", "whether it is among the K best (`top`)", optional=True),
-        Column("win rate", lambda row: fmt.number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
+        Column("win rate", lambda row: _win_rate(row.win_rate), "mean over all rivals of wins + half of ties", 3),
         pass_k("@", "at", "one of these many answers is right", 3),
         pass_k("^", "hat", "all of these many answers are right", 4),
         TextColumn(
@@ -388,6 +397,10 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         marks.column(),
     ]
     return section(title, ranked(board), columns)
+
+
+def _win_rate(share: float | None) -> str:
+    return fmt.MISSING if share is None else f"{100 * share:.1f}%"
 
 
 def _frontier(row: Model) -> str:

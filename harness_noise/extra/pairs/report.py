@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...errors import counted
 from ...report import fmt
 from ...report.columns import Column, Marks, Summary, TextColumn, section, significance_tone
@@ -38,7 +40,8 @@ def of_pairs(table: JudgedPairs, *, brief: bool = False, wide: bool = False) -> 
         TextColumn("", lambda row: f"{row.beside} all that have a strength" if row.beside else "", optional=True),
         marks.column(),
     ]
-    sections = [section("Models", table.models, models)] if table.models else []
+    # a strength is neither a share nor in points
+    sections = [replace(section("Models", table.models, models), units="")] if table.models else []
     lead = tuple(map(_sentence, rows[:_MOST])) if not table.models else (_best(table.models),)
     return Summary(
         (*sections, section("Pairs" if sections else "", rows, columns)), marks.legend(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import some_of
@@ -94,7 +95,8 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
         Column("without", lambda row: str(row.n_left_out or ""), "questions that lack the field", 5, optional=True),
         marks.column(),
     ]
-    return section("Do the slices differ?", rows, columns, detail=True)
+    shown = section("Do the slices differ?", rows, columns, detail=True)
+    return shown if any(row.spread is not None for row in rows) else replace(shown, units="")
 
 
 def _both_df(row: Heterogeneity, joint: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ...errors import InputError
 from ...results.diagnostics import SCORED
 from ...results.forms import finite
 from ...results.parts import KEPT_BESIDE, Replay, Sequential
-from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison
+from ...results.rows import CANNOT, NOT_DECIDED, SCORED_DIFFERENTLY, Comparison, Unadjusted
 from ...settings import Settings
 from ...stats import decision
 from ...stats.cluster_variance import OF_RESIDUALS
@@ -224,10 +224,14 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
         back = better and adjusted >= 1 - settings.level and look.p_value is not None and adjusted > look.p_value
         codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
         withheld = SCORED_DIFFERENTLY if SCORED in codes else ""
+        plain = result.comparisons[i]
         rows.append(
             replace(
-                result.comparisons[i],
+                plain,
+                unadjusted=Unadjusted(**{x.name: getattr(plain, x.name) for x in fields(Unadjusted)}),
                 diff=look.estimate,
+                se=None,
+                df=None,
                 ci_low=look.ci_low,
                 ci_high=look.ci_high,
                 p_value=look.p_value,
@@ -254,7 +258,9 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
         if look.n_asked < result.comparisons[i].n_questions
     ]
     apart = {row.key for row in rows if SCORED in row.diagnostics}
-    shown = (replace(look, decision=SCORED_DIFFERENTLY) if look.key in apart else look for look in sequential)
+    scales = {row.key: row._zero_one for row in rows}
+    shown = [replace(look, _zero_one=scales.get(look.key)) for look in sequential]
+    shown = [replace(look, decision=SCORED_DIFFERENTLY) if look.key in apart else look for look in shown]
     return replace(
         result, comparisons=tuple(rows), families=families, sequential=tuple(shown), notes=(*result.notes, *notes)
     )

@@ -147,9 +147,21 @@ def with_only(run: Run, texts: Sequence[str]) -> Run:
         skipped=(),
         stops=(),
         drawn=tuple({**record, "n_only": n} for record in run.drawn if (n := n_left.get(record["task"]))),
-        notes=(*run.notes, *notes),
+        notes=(*map(_of_all, run.notes), *notes),
     )
     return mark_doubled(some)
+
+
+_COUNTED = (
+    *("unread", "not_numbers", "said_twice", "invalidated", "not_all_clustered", "numbered", "copied_repeats"),
+    *("ended_early", "not_all_read"),
+)
+"""Codes of notes that count answers or questions of all that were read."""
+
+
+def _of_all(note: Note) -> Note:
+    said = "{} (counted over all questions, without `only`)".format
+    return note.reworded(said) if note.code in _COUNTED else note
 
 
 def _values(part: OnQuestions, condition: Condition) -> Sequence[Value]:

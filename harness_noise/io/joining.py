@@ -277,6 +277,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         kept = [row for row in kept if names.get(id(row)) in {*meant, None}]
     chosen, tasks = {id(row) for row in kept}, {_filtered_name(row, "tasks") for row in kept}
     below = tasks.union(*(row.tasks for row in kept if isinstance(row, Group)))
+    of_others = {note.task for note in notes if options.tasks} - {None, *below}
 
     def those(rows: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(row for row in rows if id(row) in chosen)
@@ -289,7 +290,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         groups=those(run.groups),
         corpus=those(run.corpus),
         skipped=those(run.skipped),
-        notes=notes,
+        notes=tuple(note for note in notes if note.task not in of_others),
         stops=tuple(x for x in run.stops if x["task"] in below or below & _tasks_under(run, x["task"])),
         drawn=tuple(record for record in run.drawn if record["task"] in below),
     )

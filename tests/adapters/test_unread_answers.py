@@ -118,3 +118,16 @@ class TestInspect:
             return score
 
         assert said(log_of(silent(), ["yes", "no"]).location) == []
+
+
+def test_the_count_says_that_it_is_of_all_questions_when_only_some_are_asked_for(tmp_path):
+    lm_eval_run(tmp_path, doc={"question": "Which?", "kind": "x"})
+    rows = [json.loads(line) for line in next(tmp_path.glob("samples_*")).read_text().splitlines()]
+    for row in rows:
+        row["doc"] = {"question": f"Question {row['doc_id']}?", "kind": "ab"[row["doc_id"] % 2]}
+    next(tmp_path.glob("samples_*")).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = hn.analyze(tmp_path, only=["kind = a"])
+    assert {row.n_questions for row in found.estimates} == {N // 2}
+    (text,) = (note.as_text() for note in found.notes if note.code == "unread")
+    assert text.endswith("(counted over all questions, without `only`)")
+    assert not any("without `only`" in note.as_text() for note in hn.analyze(tmp_path).notes)

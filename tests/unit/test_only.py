@@ -126,3 +126,15 @@ def test_the_part_of_a_drawing_is_counted_on_the_metric_that_has_most_of_its_que
     run = hn.Run(model="m", name="m", harness="array", scores=scores, drawn=(drawn,))
     for condition, n in (("level >= 2", 3), ("level >= 3", 2)):
         assert with_only(run, [condition]).drawn == ({**drawn, "n_only": n},)
+
+
+def test_notes_are_of_the_tasks_asked_for_and_say_when_they_count_more(runs, tmp_path):
+    lines = (tmp_path / "a.csv").read_text().splitlines()
+    (tmp_path / "a.csv").write_text("\n".join([*lines, *lines[-3:]]) + "\n")  # of the task `two`
+
+    def said(**options):
+        return [note.as_text() for note in hn.analyze(runs[0], **options).notes if note.code == "said_twice"]
+
+    assert said(tasks="one") == []
+    assert said(tasks="two") == said() == ["two, score: 3 rows repeat another row and are left out"]
+    assert said(only="kind = code") == [f"{said()[0]} (counted over all questions, without `only`)"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from ..data.measures import SCORE
 from ..data.native_values import means_as_text as means_as_text
 from ..data.notes import Note, merge_notes
 from ..data.scores import Run
-from ..errors import InputError
+from ..errors import InputError, check_kind
 from ..io import registry
 from ..io.door import inside, links_note
 from ..io.paths import PathInput, is_url, resolve_path
@@ -75,7 +76,7 @@ def write_html(result: Document, place: str | Path, *, command: str | None = Non
         A place that cannot be written.
     """
     check_form("write_html", result, "page")
-    written: list[Path] = rendered("page", result, Path(place), command, words)
+    written: list[Path] = rendered("page", result, _path("place", place), command, words)
     return written
 
 
@@ -100,8 +101,13 @@ def write_figures(result: Document, place: str | Path) -> list[Path]:
         A place that cannot be written.
     """
     check_form("write_figures", result, "figures")
-    written: list[Path] = rendered("figures", result, Path(place))
+    written: list[Path] = rendered("figures", result, _path("place", place))
     return written
+
+
+def _path(name: str, value: object) -> Path:
+    check_kind(f"`{name}`", value, str, PathLike)
+    return Path(value)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +168,7 @@ def export(
         raise InputError("say where to write: `output` DIR for another folder, or `in_place=True`")
     if choices.get("measures"):  # they join the scores
         choices["measures"] = (SCORE, *names(choices["measures"]))
-    export = _Export(Request.of("export", settings, choices), run, None if output is None else Path(output))
+    export = _Export(Request.of("export", settings, choices), run, None if output is None else _path("output", output))
     with inside(resolve_path(run), follow=export.request.options.follow_links) as place:
         written = export.again() if form is None else export.as_(form)
     if place.left_out:

@@ -174,6 +174,7 @@ def chosen_settings(
         if unknown[0] in ("run", "runs"):
             now = f"give the runs without a name, as in {function}(a, b)"
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}{now and f': {now}'}")
+    check_kind("settings", settings, Settings, type(None))
     changes = {name: value for name, value in choices.items() if name in fields and value is not None}
     chosen = replace(settings or _DEFAULT, **changes) if changes else settings or _DEFAULT
     chosen.check(function)

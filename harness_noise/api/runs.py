@@ -340,6 +340,6 @@ def _no_noise(numbers: Sequence[float]) -> str:
     return (
         f"{' and '.join(f'{x:g}' for x in numbers)} are bare numbers, which say nothing of their noise. If you know "
         "how many questions there were, give the counts of right answers: of 500 questions "
-        f"{' and '.join(f'{round(500 * x)}/500' for x in shares)}. If you know the benchmark, give scores in [0, 1] "
+        f"{' and '.join(f'{500 * x:.0f}/500' for x in shares)}. If you know the benchmark, give scores in [0, 1] "
         "and name it: `profile='gpqa_diamond'` (`profiles` lists the names). Best, give the runs themselves"
     )

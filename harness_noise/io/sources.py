@@ -99,6 +99,7 @@ def listed(sources: Any) -> list[Any]:
     if isinstance(sources, Mapping):
         return [Named(str(name), source) for name, source in sources.items()]
     single = isinstance(sources, Run) or is_path(sources) or is_frame(sources) or not isinstance(sources, Iterable)
+    single = single or getattr(sources, "ndim", 1) == 0
     return [sources] if single else list(sources)
 
 
@@ -107,9 +108,18 @@ def all_of(given: Iterable[Any]) -> list[Any]:
     return [source for each in given for source in listed(each)]
 
 
-def names(value: Sequence[str]) -> tuple[str, ...]:
-    """Return one string or several strings as a tuple."""
-    return (value,) if isinstance(value, str) else tuple(value)
+def names(value: Any) -> tuple[str, ...]:
+    """Return one string or several strings as a tuple, () for None. Refuse all else.
+
+    Raises:
+        InputError: something that is no string.
+    """
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    out = () if value is None else tuple(value) if several else (value,)
+    for name in out:
+        if not isinstance(name, str):
+            raise InputError(f"{name!r:.60} is no name: give a text, or a list of texts")
+    return out
 
 
 def only_of(runs: list[Run], side: Sequence[Source | Named]) -> Run:

@@ -64,6 +64,8 @@ def render(
     InputError
         An unknown format.
     """
+    if "summary" not in renderers_of(result):
+        raise InputError(f"render accepts a result, such as that of `compare`, not {type(result).__name__}")
     if format not in FORMATS:
         raise InputError(f"format {format!r} is not one of {', '.join(FORMATS)}")
     if format == "table":

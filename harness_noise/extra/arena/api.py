@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,7 @@ def arena(
     from .ranks import with_budget, with_frontier, with_selection
 
     by = names(by)
+    check_kind("`frontier`", frontier, str, type(None))
     if frontier is not None:
         choices["measures"] = tuple(dict.fromkeys((*names(choices.get("measures") or ()), SCORE, frontier)))
     sources = all_of(runs)
@@ -114,6 +116,7 @@ def arena(
 
 def _check_jobs(jobs: int | str) -> None:
     """Refuse a `jobs` that is neither a number of processes nor a scheduler's address (host:port)."""
+    check_kind("`jobs`", jobs, Integral, str)
     if not isinstance(jobs, str):
         check_count("jobs", jobs)
     elif ":" not in jobs:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ...choices import REFERENCE
 from ...data.questions import Questions
 from ...data.scores import Measured, ReadOptions, Run, Scores
 from ...data.units import PERCENT, Scale
-from ...errors import InputError
+from ...errors import InputError, check_kind
 from ...io.atomic import write_text
 from ...io.joining import is_meant
 from ...io.paths import load, opened
@@ -400,6 +401,7 @@ def locate(path: str | Path) -> Path:
     Raises:
         InputError: a bare name that no profile has; names those like it.
     """
+    check_kind("`profile`", path, str, PathLike)
     path = Path(path)
     if path.exists() or path.name != str(path) or path.suffix == ".json":
         return path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...api.keywords import Choices, Request
 from ...data.notes import merge_notes
 from ...errors import check_kind
-from ...io.sources import Sources, listed
+from ...io.sources import Sources, listed, names
 from ...settings import Settings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def factors(
     from .sources import RUN_LEVEL, factors_of_runs
 
     check_kind("factors", factors, Mapping)
-    columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))
+    columns = tuple(dict.fromkeys(column for column in names(factors.values()) if column not in RUN_LEVEL))
     sources = listed(runs)
     request = Request.of("factors", settings, choices, sources=sources, factors=columns, apart=True)  # all count
     read_runs = request.runs(sources, some=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...api.keywords import Choices, Request
 from ...choices import has_limits
 from ...data.notes import Note
-from ...errors import InputError, check_count, some_of
+from ...errors import InputError, check_count, check_kind, some_of
 from ...settings import REFUSALS, Settings
 from .results import Rule
 
@@ -106,7 +107,7 @@ def gate(
     ----------
     Holm (1979), Scandinavian Journal of Statistics 6(2); Zou & Donner (2008), Statistics in Medicine 27(10).
     """
-    from ...io.sources import SIDES, lettered, listed, only_of
+    from ...io.sources import SIDES, lettered, listed, names, only_of
     from . import judge as analysis
     from .kept_runs import comparable
     from .thresholds import read_recovery
@@ -120,7 +121,7 @@ def gate(
     if not each:
         _check_settings(request.settings, ratio, pooled=pooled)
     bar = analysis.Bar(
-        rule=rule, margin=margin, ratio=ratio, pooled=pooled, skip_missing=skip_missing, vouched=tuple(vouch)
+        rule=rule, margin=margin, ratio=ratio, pooled=pooled, skip_missing=skip_missing, vouched=names(vouch)
     )
     new = lettered(only_of(request.runs(new_run), new_run), SIDES[0])
     settings = request.settings if answers_b is None else replace(request.settings, questions_are="fixed")
@@ -252,6 +253,7 @@ def _floors(
 
     check_count("n", n)
     out: list[Mapping[Any, Floor] | Floor] = []
+    check_kind("`floor`", floor, Real, type(None))
     if floor is not None:
         out.append(Floor(floor if isinstance(floor, float) else float(floor), n, answers=answers))  # or `InPoints`
     if thresholds is not None:

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from numbers import Real
 from operator import ne
 from typing import Any
 
@@ -41,7 +42,7 @@ from ...data.matching import pair_questions
 from ...data.native_values import MISMATCH, agreed_pairs, are_zero_one
 from ...data.notes import Note
 from ...data.scores import CorpusScores, Group, OnQuestions, Run, Scores
-from ...errors import InputError, NothingSharedError, check_computed
+from ...errors import InputError, NothingSharedError, check_computed, check_kind
 from ...extras import module_of
 from ...results.diagnostics import NOT_ASKED, SCORED, STOPPED
 from ...results.forms import finite
@@ -112,6 +113,7 @@ class Bar:
             raise InputError(f"rule {self.rule!r} is not one of regression, no-loss")
         if not 0 <= self.margin < math.inf:
             raise InputError(f"margin {self.margin:g} must not be negative")
+        check_kind("`ratio`", self.ratio, Real, type(None))
         if self.ratio is not None and not 0 < self.ratio < 2:
             meant = f". Did you mean {self.ratio / 100:g}?" if 2 <= self.ratio <= 100 else ""
             raise InputError(f"`ratio` {self.ratio:g} is not the share of the baseline to be kept, such as 0.99{meant}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    *,
+    *runs_by_place: Any,
     effect: float | None = None,
     power: float | None = None,
     n: int | None = None,
@@ -62,6 +62,8 @@ def plan(
 
     Parameters
     ----------
+    *runs_by_place
+        None: everything has a name, `runs` too.
     effect
         The true difference to be found, on the metric's scale.
     power
@@ -149,6 +151,8 @@ def plan(
     >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
     1834
     """
+    if runs_by_place:
+        raise InputError("`plan` takes everything by name: the runs whose noise it starts from are `runs=[A, B]`")
     arguments = dict(locals())
     from ...io.sources import listed, names, of_models
     from ...results.rows import Difference, Estimate

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...analysis.sample import group_parts, group_shares, kernel, sample
 from ...data.clusters import split_crossed
 from ...data.native_values import agree_on_metrics
 from ...data.scores import Run
-from ...errors import InputError
+from ...errors import InputError, check_kind
 from ...results.rows import Difference, Estimate
 from ..row_noise import ONE_RUN, Noise, noise_of
 from ..sizes import Variances
@@ -32,9 +33,12 @@ def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise
     Raises:
         InputError: numbers that are no variances.
     """
-    pair = (
-        [0.0] if sigma2 is None else [float(sigma2)] if isinstance(sigma2, (int, float)) else [float(s) for s in sigma2]
-    )
+    check_kind("`omega2`", omega2, Real)
+    check_kind("`sigma2`", sigma2, Real, Iterable, type(None))
+    given: list[float] = [*sigma2] if isinstance(sigma2, Iterable) else [sigma2 or 0.0]
+    for variance in given:
+        check_kind("`sigma2`", variance, Real)
+    pair = list(map(float, given))
     if len(pair) > 2 or not pair:
         raise InputError(f"`sigma2` takes one number or two, not {len(pair)}")
     if min(pair) < 0 or not all(map(math.isfinite, (*pair, omega2))):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from ...data.native_values import MISMATCH, agree_on_metrics
 from ...data.notes import Note
 from ...data.scores import Run
-from ...errors import InputError, check_count, counted
+from ...errors import InputError, check_count, check_kind, counted
 from ...extras import module_of
 from ...results.diagnostics import SCORED
 from ...results.parts import Replay
@@ -72,6 +73,11 @@ class Asked:
 
     def check(self) -> None:
         """Refuse numbers out of range and combinations that contradict. Of effect, n and power see `check_noise`."""
+        for name in (*ABOVE_0, *BETWEEN_0_AND_1, "icc", "solved", "r2", "judged"):
+            check_kind(f"`{name}`", getattr(self, name), Real, type(None))
+        check_kind("`costs`", self.costs, Mapping, type(None))
+        for cost in (self.costs or {}).values():
+            check_kind("`costs`", cost, Real)
         for name in (*ABOVE_0, *BETWEEN_0_AND_1):
             value, share = getattr(self, name), name in BETWEEN_0_AND_1
             if value is not None and not 0 < value < (1 if share else math.inf):

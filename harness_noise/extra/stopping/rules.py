@@ -20,13 +20,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
 from ...analysis.ranges import Ends, score_range
 from ...data.units import Equivalent
-from ...errors import InputError, check_computed
+from ...errors import InputError, check_computed, check_kind
 from ...results.forms import finite
 from ...results.parts import Sequential
 from ...results.rows import CANNOT, NOT_DECIDED
@@ -213,6 +214,7 @@ class StoppingRule:
         for name, value, kinds in (("spending", self.spending, Spending), ("order", self.asking, AskingOrder)):
             if value not in get_args(kinds):
                 raise InputError(f"{name} {value!r} is not one of {', '.join(get_args(kinds))}")
+        check_kind("`effect`", self.effect, Real, type(None))
         if self.effect is not None and not 0 < self.effect < math.inf:
             raise InputError(f"effect {self.effect:g}: a planned difference is above 0")
 

@@ -101,7 +101,7 @@ def test_a_number_that_these_questions_cannot_give_is_doubted() -> None:
 @pytest.mark.parametrize(
     ("choices", "words", "each"),
     [
-        ({"answers_b": 4}, "against a published number on the same questions", "16 answers each of new and 4 of 0.474"),
+        ({"answers_b": 4}, "against a published number on the same questions", "16 answers each of new and 4 of 47.4%"),
         ({"n": 200}, "against a published number on 200 other questions", "30 questions, 16 answers each)"),
     ],
 )

@@ -38,6 +38,8 @@ READERS = {
     "adapters/harness_noise_adapters/extra/stopping/of_inspect/stopping.py": 1,
     "adapters/harness_noise_adapters/lm_eval_harness/live/cli.py": 1,
     "adapters/harness_noise_adapters/lm_eval_harness/live/hook.py": 2,
+    # what says that a count is of all questions
+    "harness_noise/data/only.py": 1,
     # the words of an error
     "adapters/harness_noise_adapters/extra/formats/harbor.py": 1,
     "harness_noise/analysis/difference.py": 1,

@@ -232,8 +232,8 @@ def _ask_of_wide_beside(several: Sequence[Family], found: Sequence[ScoreCandidat
                 ways.append(Choice({"models": JOINT.join(names)}, "each a model"))
                 ways.append(Choice({"metrics": JOINT.join([name, *names])}, "each a metric"))
             else:
-                why += f", and are read as such if you leave {name!r} out of the table. If it is the score"
-            raise AskError("wide", why, tuple(ways), (name, *names))
+                why += f", and are read as such if you leave {name!r} out of the table"
+            raise AskError("wide", why, tuple(ways), (name, *names), "it is the score")
 
 
 def _rows_are_answers(roles: Roles) -> bool:

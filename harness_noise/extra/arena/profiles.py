@@ -279,6 +279,7 @@ def compare(
     settings = Settings(level=level, margin=margin)
     check_scale("margin", margin, profile.scale, profile.metric, known=True)
     profile.check(a, b)
+    about: dict[str, Any] = {"_zero_one": profile.scale is not None, "model_a": names[0], "model_b": names[1]}
     diff, se, share = a - b, profile.se(a, b), profile.data_share
     noisy = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
     df = float(profile.df or profile.n_questions - 1) if noisy else math.nan
@@ -291,9 +292,7 @@ def compare(
         decision.decide(_one_difference(diff, se**2 if noisy else math.nan, df), settings),
         codes,
         **{name: getattr(profile, name) for name in shared},
-        _zero_one=profile.scale is not None,
-        model_a=names[0],
-        model_b=names[1],
+        **about,
         n_only_a=0,
         n_only_b=0,
         repeats_a=1,

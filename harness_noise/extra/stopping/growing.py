@@ -203,6 +203,10 @@ def _next_look(
     return latest.taken, latest.sequential
 
 
+_NONE_OF_PLAIN: dict[str, Any] = dict.fromkeys(("se", "df", "statistic", "mde"))
+"""Figures of the plain difference, which one that is corrected for looks does not have."""
+
+
 def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settings: Settings) -> Comparison:
     """Return the comparison with every row corrected for the interim looks. Rows without looks are left out, noted.
 
@@ -230,14 +234,11 @@ def judged_by_looks(result: Comparison, sequential: Sequence[Sequential], settin
                 plain,
                 unadjusted=Unadjusted(**{x.name: getattr(plain, x.name) for x in fields(Unadjusted)}),
                 diff=look.estimate,
-                se=None,
-                df=None,
+                **_NONE_OF_PLAIN,
                 ci_low=look.ci_low,
                 ci_high=look.ci_high,
                 p_value=look.p_value,
                 p_adjusted=finite(float(adjusted)),
-                statistic=None,
-                mde=None,
                 test="sequential",
                 interval="none" if look.ci_low is None else "sequential",
                 verdict=withheld or (decision.WORDS[0] if back else look.decision),

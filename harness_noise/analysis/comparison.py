@@ -185,17 +185,21 @@ def _common_group(run_a: Run, run_b: Run, of_a: Group | None, of_b: Group | None
         left = Note("nothing_shared", f"{group.name} {group.metric}: left out: {both}", group.name)
         return [], [left] if all(sides) else []
     only = [[part for task, part in mine.items() if task not in theirs] for mine, theirs in (sides, sides[::-1])]
-    left_out = [sum(int(is_scored(part).sum()) for part in parts) for parts in only]
     parts_a, parts_b = ([side[task] for task in common] for side in sides)
-    what = Compared(parts_a, parts_b, run_a, run_b, group.over(common), (left_out[0], left_out[1]))
+    what = Compared(parts_a, parts_b, run_a, run_b, group.over(common), (n_scored(only[0]), n_scored(only[1])))
     return [what], note_partial_group(what, only, "group_in_part")
+
+
+def n_scored(parts: Iterable[Scores]) -> int:
+    """Return how many questions of these scores have one."""
+    return sum(int(is_scored(part).sum()) for part in parts)
 
 
 def note_partial_group(what: Compared, only: Sequence[Sequence[Scores]], code: str) -> list[Note]:
     """Return a note that names a group's (or overall row's) tasks that only one of two runs has. [] if none."""
     lone = [
-        f"{some_of([part.task for part in parts], 4)} ({n:,} questions), which only {run.name} has"
-        for parts, n, run in zip(only, what.left_out, (what.run_a, what.run_b), strict=True)
+        f"{some_of([part.task for part in parts], 4)} ({n_scored(parts):,} questions), which only {run.name} has"
+        for parts, run in zip(only, (what.run_a, what.run_b), strict=True)
         if parts
     ]
     if not lone:

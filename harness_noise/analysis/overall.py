@@ -8,10 +8,10 @@ sample. It is in no family of theirs: of two runs its adjusted p is its p.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from ..choices import CLOPPER_PEARSON
 from ..data.notes import Note, merge_notes
@@ -23,7 +23,7 @@ from ..settings import Settings
 from ..stats.combine import Combined
 from ..stats.decision import Skew
 from .combine import other_methods
-from .comparison import compared_of, note_partial_group
+from .comparison import compared_of, n_scored, note_partial_group
 from .difference import Compared, run_difference
 from .mean import estimate_of
 from .otherwise import would_change
@@ -31,6 +31,7 @@ from .ranges import Ends, fill, score_range
 from .rows import RowDecision, decide_rows
 from .sample import group_parts, is_scored, scored_pairs
 
+Named = TypeVar("Named")
 Measure: TypeAlias = tuple[str, str]
 """Metric and scorer."""
 
@@ -218,6 +219,15 @@ def rows_of_run(run: Run) -> dict[Measure, TopRows]:
     return by_tops([(part,) for part in run.scores], groups)
 
 
+def group_of_run(found: TopRows, measure: Measure, settings: Settings) -> Group:
+    """Return the group of one run's tasks, which it alone weights by size. Refuse as `overall_group`."""
+    sizes, whole = (
+        {task: int(is_scored(part).sum()) for task, (part,) in parts.items()}
+        for parts in (found.parts, _with_answers(found.parts))
+    )
+    return overall_group(found.tops, measure, sizes, settings, whole)
+
+
 def _with_interval_of_mean(settings: Settings) -> Settings:
     """Return the settings, `auto` in place of Clopper–Pearson, which a weighted mean cannot have."""
     return replace(settings, interval="auto") if settings.interval == CLOPPER_PEARSON.name else settings
@@ -232,11 +242,7 @@ def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], lis
         if why is not None:
             notes += no_row_note(measure, why)
             continue
-        sizes, whole = (
-            {task: int(is_scored(part).sum()) for task, (part,) in parts.items()}
-            for parts in (found.parts, _with_answers(found.parts))
-        )
-        group = overall_group(found.tops, measure, sizes, settings, whole)
+        group = group_of_run(found, measure, settings)
         try:
             parts = [found.parts[task][0] for task in group.tasks]
             rows.append(estimate_of(parts, run, _with_interval_of_mean(settings), group=group))
@@ -336,13 +342,16 @@ def _overall_difference(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple
         if why is not None:
             notes += no_row_note(measure, why)
             continue
-        sizes, whole = (_common_sizes(parts, settings) for parts in (of_measure.parts, _with_answers(of_measure.parts)))
+        sizes, whole = (common_sizes(parts, settings) for parts in (of_measure.parts, _with_answers(of_measure.parts)))
         group = overall_group(of_measure.tops, measure, sizes, settings, whole)
         parts = [of_measure.parts[task] for task in group.tasks]
         parts_a, parts_b = ([both[side] for both in parts] for side in (0, 1))
-        only = [_not_in_overall(run, measure, there) for run, there in ((a, parts_a), (b, parts_b))]
-        left_out = [sum(int(is_scored(part).sum()) for part in lone) for lone in only]
-        what = Compared(parts_a, parts_b, a, b, group, (left_out[0], left_out[1]))
+        only = [_not_in_overall(run, measure, sizes) for run in (a, b)]
+        # by size a task of which no question is shared has no weight, and its questions are of one run only
+        weighed = overall_group(of_measure.tops, measure, dict.fromkeys(sizes, 1), settings).tasks
+        apart = [of_measure.parts[task] for task in weighed if task not in group.tasks]
+        n_a, n_b = (n_scored((*lone, *(both[i] for both in apart))) for i, lone in enumerate(only))
+        what = Compared(parts_a, parts_b, a, b, group, (n_a, n_b))
         try:
             row, said = run_difference(what, _with_interval_of_mean(settings))
         except InputError as error:
@@ -364,7 +373,7 @@ def _other_weights(
     """Return functions that compute the overall row again, with equal task weights or weights by size."""
 
     def weighted(other: Settings) -> RowDecision:
-        group = overall_group(found.tops, measure, _common_sizes(found.parts, other), other)
+        group = overall_group(found.tops, measure, common_sizes(found.parts, other), other)
         sides = [found.parts[task] for task in group.tasks]
         what = Compared([part for part, _ in sides], [part for _, part in sides], a, b, group)
         return run_difference(what, _with_interval_of_mean(other))[0]
@@ -373,14 +382,13 @@ def _other_weights(
     return [(Change(WEIGHTS, name), partial(weighted, replace(settings, weights=name))) for name in others]
 
 
-def _not_in_overall(run: Run, measure: Measure, there: Sequence[Scores]) -> list[Scores]:
-    """Return a run's scores under a metric for those tasks that the overall row does not include."""
-    tasks = {part.task for part in there}
+def _not_in_overall(run: Run, measure: Measure, shared: Container[str]) -> list[Scores]:
+    """Return a run's scores under a metric for those tasks that the two runs do not share."""
     of_measure = (part for part in (*run.scores, *run.parts) if (part.metric, part.scorer) == measure)
-    return [part for part in of_measure if part.task not in tasks]
+    return [part for part in of_measure if part.task not in shared]
 
 
-def _common_sizes(parts: Mapping[str, tuple[Scores, ...]], settings: Settings) -> dict[str, int]:
+def common_sizes(parts: Mapping[Named, tuple[Scores, ...]], settings: Settings) -> dict[Named, int]:
     """Return task → number of questions compared: both runs' sum if unpaired, else the shared ones."""
     if settings.unpaired:
         return {task: sum(int(is_scored(part).sum()) for part in both) for task, both in parts.items()}

@@ -269,9 +269,10 @@ def _task_weights(design: Design, shown: BoolArray | None) -> tuple[FloatArray, 
     T = max(int(design.strata.max(initial=0)) + 1, 0 if design.shares is None else len(design.shares))
     each = np.ones((1, len(design.strata))) if shown is None else shown
     counts = sum_by(design.strata, each, T)
-    if design.shares is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(counts > 0, design.shares / counts, np.nan), counts
+    shares = design.shares_of(counts)
+    if shares is not None:
+        each_share = shares / np.maximum(counts, 1)
+        return np.where((counts > 0) | (shares == 0), each_share, np.nan), counts
     if shown is not None:
         return np.broadcast_to(1 / np.maximum(counts.sum(axis=1, keepdims=True), 1), counts.shape), counts
     weights = np.zeros((1, T))

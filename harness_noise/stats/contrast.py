@@ -210,8 +210,14 @@ class Design:
     fewer."""
     shares: FloatArray | None = None
     """(T,) fixed weights of the tasks, None for weights by size or as in `weights`."""
+    rule: Callable[[FloatArray | IntArray], FloatArray] | None = None
+    """From (T,) numbers of questions to the `shares` of these, if others of the questions have other shares."""
     known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     """All that was computed of it once, and is asked for several times (`cluster_variance.cells`)."""
+
+    def shares_of(self, counts: FloatArray | IntArray) -> FloatArray | None:
+        """Return the (…, T) weights of tasks with these numbers of questions, None for weights by size."""
+        return self.shares if self.rule is None else np.apply_along_axis(self.rule, -1, counts)
 
 
 def once(design: Design, name: str, make: Callable[[], Found]) -> Found:
@@ -258,7 +264,8 @@ def with_crossed(design: Design, first: NamesLike, second: NamesLike) -> Design:
 
 def sub_design(whole: Design, rows: IntArray) -> Design:
     """Return the design of the questions in `rows` only. Each task that has a weight must keep a question."""
-    part = design(len(rows), whole.clusters[rows], whole.strata[rows], whole.shares)
+    strata, T = whole.strata[rows], 0 if whole.shares is None else len(whole.shares)
+    part = design(len(rows), whole.clusters[rows], strata, whole.shares_of(np.bincount(strata, minlength=T)))
     part = replace(part, clustered=whole.clustered, between_tasks=whole.between_tasks)
     return part if whole.crossed is None else with_crossed(part, *(codes[rows] for codes in whole.crossed))
 

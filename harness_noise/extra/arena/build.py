@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from ...analysis.mean import analyze_run
-from ...analysis.overall import Measure, by_tops, no_row_note, overall_group, unknown_weights
+from ...analysis.overall import Measure, by_tops, no_row_note, unknown_weights
 from ...analysis.ranges import zeros_below
 from ...analysis.repeats import copy_notes, without_copies
 from ...analysis.sample import members_of, own_group, scores_of_rows
@@ -37,6 +37,7 @@ from ..known import WithFields
 from . import benchmark
 from .checkpoints import with_checkpoints
 from .columns import Table
+from .overall import Overall
 from .pairs import Grid, grid, pairs_of, square
 from .ranks import across_tasks, best_p, passes, ranked
 from .results import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, Question, Spread, Step
@@ -207,9 +208,7 @@ def _overall(benchmarks: Measurements, n_runs: int, settings: Settings) -> tuple
         if rows is None or why is not None:
             notes += no_row_note(measure, why or "")
             continue
-        sizes = {task: max(len(part.questions) for part in sides) for task, sides in rows.parts.items()}
-        group = overall_group(rows.tops, measure, sizes, settings)
-        runs = whole[0][1]
+        runs, group = whole[0][1], Overall.of(rows, measure, settings)
         each = zip(*(rows.parts[task] for task in group.tasks), strict=True)
         out.append((group, [MeasuredRun(e.name, e.run, parts) for e, parts in zip(runs, each, strict=True)]))
         partly = [(g, measured[0].parts[0].task) for g, measured in entries if len(measured) < n_runs]
@@ -396,7 +395,8 @@ def _models(
     for m, entry in enumerate(measured):
         alone = replace(entry.run, scores=entry.parts, groups=(), skipped=(), corpus=(), parts=())
         if group is not None:
-            alone = replace(alone, scores=(), groups=(own_group(entry.run, group),), parts=entry.parts)
+            own = own_group(entry.run, group.of_run(entry.parts) if isinstance(group, Overall) else group)
+            alone = replace(alone, scores=(), groups=(own,), parts=entry.parts)
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         tested = not np.isnan(p_best[m])

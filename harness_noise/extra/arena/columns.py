@@ -130,6 +130,8 @@ def pair_columns(
     defined = ~np.isnan(out.of.mean)
     for name in ("mean_a", "mean_b", "wins_a", "wins_b", "correlation"):
         getattr(out.sides, name)[~defined & (out.of.n > 0)] = np.nan  # a task is not shared, or a ratio is undefined
+    none = np.flatnonzero(~defined)
+    put(out.leads, none, blank(Leads, len(none)))
     flags = {code: has & defined for code, has in out.flags.items()} | variance_flags(out.of, table.design, fixed=fixed)
     flags["few_flips"] = ~np.isnan(out.far.mean)
     flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)

@@ -34,11 +34,12 @@ from ...data.questions import Questions
 from ...data.scores import Group, Scores, causes_of
 from ...settings import Settings, all_count_as_zero
 from ...stats import decision
-from ...stats.contrast import QuestionStats, sub_design
+from ...stats.contrast import QuestionStats, sub_design, sum_by
 from ...stats.intervals import ExtendedSample
 from ...stats.moments import is_skewed
 from ...stats.pairs import Leads, difference_columns, paired, variance_flags
 from .columns import Columns, PairLimit, Table, pair_columns, pairs_by_sign, pairs_by_t, pairs_by_wild, shared_noise_p
+from .overall import Overall
 from .results import Pairs
 from .scoring import MeasuredRun, scoring_of_pairs
 
@@ -87,7 +88,7 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     clusters = [cluster for task in tasks for cluster in task.clusters]
     return Grid(
         _questions(tasks, kept),
-        _table(samples),
+        _table(samples, group),
         # the scores as they were read: their copies on the union are needed no more
         tuple(replace(sample, parts=entry.parts) for sample, entry in zip(samples, measured, strict=True)),
         tuple(clusters[i] for i in kept),
@@ -99,15 +100,17 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
     )
 
 
-def _table(samples: Sequence[Sample]) -> Table:
+def _table(samples: Sequence[Sample], group: Group | None) -> Table:
     """Return the runs' question statistics as (M, N) arrays, the first run's design, and answers unless all are 0/1."""
     stats = [sample.stats for sample in samples]
     mean, var, count = (np.stack([getattr(x, name) for x in stats]) for name in ("mean", "var", "count"))
     flags = (np.array([getattr(x, name) for x in stats]) for name in ("identical", "answers_differ"))
+    plan = samples[0].design()
+    plan = replace(plan, rule=group.shares) if isinstance(group, Overall) else plan
     binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
     return Table(
         QuestionStats(mean, var, count, *flags),
-        samples[0].design(),
+        plan,
         answers=None if binary else tuple(sample.values for sample in samples),
         order=samples[0].by_key(),
     )
@@ -267,8 +270,8 @@ def pairs_of(
     }
     width = widths([Ends.of(items) for items in parts], settings)[a, b]
     numbers, verdicts = decided(c, board.table, common, width, settings)
-    n_missing = np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp)
-    numbers["n_missing"] = n_missing[a] + n_missing[b]
+    n_missing = np.array([[part.n_missing for part in items] for items in parts], dtype=np.intp)
+    numbers["n_missing"] = ((n_missing[a] + n_missing[b]) * _weighed(board, a, b)).sum(axis=1)
     if corrected:
         nothing = np.full(len(c), np.nan)
         numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | corrected
@@ -288,6 +291,14 @@ def pairs_of(
     limit = None if corrected else _limit(board.table, settings)  # a plan takes the noise of the correction
     pairs = Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags, limit)
     return pairs.withholding(scoring.apart), notes
+
+
+def _weighed(board: Grid, a: IntArray, b: IntArray) -> BoolArray:
+    """Return (P, T) True for tasks that count in a pair: by size, those with a question that both runs have scored."""
+    plan, scored = board.table.design, ~np.isnan(board.table.mean).T
+    if plan.rule is None:
+        return np.ones((1, 1), dtype=np.bool_)
+    return np.asarray(plan.shares_of(sum_by(plan.strata, scored[a] & scored[b], len(board.rows)))) > 0
 
 
 def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:
@@ -383,9 +394,11 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
     if not bounded.any():
         return bounded
     both = np.array([(asked.T @ asked)[a, b] for asked, _ in board.missing])
-    spread, shares = np.zeros(len(columns)), board.table.design.shares
+    spread, shares = np.zeros(len(columns)), board.table.design.shares_of(both.T)
+    if board.table.design.rule is not None and shares is not None:  # nor which tasks would count
+        bounded &= np.all((shares > 0) == _weighed(board, a, b), axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        weights = both / both.sum(axis=0) if shares is None else np.broadcast_to(shares[:, None], both.shape)
+        weights = both / both.sum(axis=0) if shares is None else np.broadcast_to(shares, both.T.shape).T
         for (asked, missing), n, weight in zip(board.missing, both, weights, strict=True):
             holes = missing.T @ asked
             spread += np.where(weight > 0, weight * (holes[a, b] + holes[b, a]) / n, 0.0)

@@ -32,7 +32,7 @@ from scipy import special
 from ...analysis.comparison import compare_runs, compared_of, matched_scores
 from ...analysis.drawing import NOT_RANDOM, UNEQUAL
 from ...analysis.mean import analyze_run
-from ...analysis.overall import Measure, Top, top_level, top_shares
+from ...analysis.overall import Measure, Top, common_sizes, top_level, top_shares
 from ...analysis.ranges import Ends, score_range
 from ...analysis.repeats import as_repeats, copy_notes, is_one_run, without_copies
 from ...analysis.sample import align, codes_of, is_scored
@@ -782,7 +782,12 @@ def _with_look_interval(
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings) -> Candidate:
     """Return the gate row for the usable rows' mean, A − B or A − ratio·B. Refuse none, mixed directions or ranges."""
     unclustered = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
-    result, between = _compared(_pooled(run, usable, settings), _pooled(base, usable, settings), bar, unclustered)
+    theirs = {part.key: part for part in base.scores}
+    # by size, each counts by the questions that are compared
+    both = {part.key: (part, theirs[part.key]) for part in run.scores if part.key in usable & theirs.keys()}
+    sizes = common_sizes(both, settings)
+    new, old = (_pooled(side, usable, settings, sizes) for side in (run, base))
+    result, between = _compared(new, old, bar, unclustered)
     ((row,), (tested,)) = result.comparisons, result.one_sided
     looked = {key for key, look in _looks_by_key(run).items() if look.rule != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
@@ -813,11 +818,11 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings, *, 
     return replace(of_row(both, "A", threshold, slack), fixed=se**2, own=(below, above, se))
 
 
-def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
+def _pooled(run: Run, usable: set[Key], settings: Settings, sizes: Mapping[Key, int] | None = None) -> Run:
     """Return the run as a group over usable scores, by default equal weights. Refuse none, mixed directions or ranges.
 
     Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
-    question is the cluster of its values by several metrics.
+    question is the cluster of its values by several metrics. `sizes` are as in `_shares`.
     """
     scores = [part for part in run.scores if part.key in usable]
     if not scores:
@@ -837,21 +842,26 @@ def _pooled(run: Run, usable: set[Key], settings: Settings) -> Run:
             clusters, spec = tuple(part.questions.keys), f"question of {part.task}"
         renamed = replace(part, task=part.title, metric=metric, scorer=scorer, clusters=clusters, cluster_spec=spec)
         parts.append(renamed)
-    weighted = [(part.task, w) for part, w in zip(parts, _shares(run, scores, settings), strict=True) if w > 0]
+    weighted = [(part.task, w) for part, w in zip(parts, _shares(run, scores, settings, sizes), strict=True) if w > 0]
     tasks, weights = zip(*weighted, strict=True)
     group = Group(POOLED, metric, scorer, tasks, weights=weights)
     return replace(run, scores=(), parts=tuple(parts), groups=(group,), corpus=(), skipped=())
 
 
-def _shares(run: Run, scores: Sequence[Scores], settings: Settings) -> tuple[float, ...]:
-    """Return a tuple of each score's weight in the pooled mean, a group's tasks sharing one row's weight."""
+def _shares(
+    run: Run, scores: Sequence[Scores], settings: Settings, sizes: Mapping[Key, int] | None = None
+) -> tuple[float, ...]:
+    """Return a tuple of each score's weight in the pooled mean, a group's tasks sharing one row's weight.
+
+    `sizes` has the questions of each that count, None: those that have a score.
+    """
     tops: list[tuple[Measure, Top]] = []
     for measure in dict.fromkeys((part.metric, part.scorer) for part in scores):
         tasks = [part.task for part in scores if (part.metric, part.scorer) == measure]
         groups = [group for group in run.groups if (group.metric, group.scorer) == measure]
         there = [(group, [task for task in group.tasks if task in tasks]) for group in groups]
         tops += [(measure, top) for top in top_level(tasks, [group.over(some) for group, some in there if some])]
-    sizes = {part.key: int(is_scored(part).sum()) for part in scores}
+    sizes = {part.key: int(is_scored(part).sum()) for part in scores} | dict(sizes or {})
     of_task = {measure: {key[0]: n for key, n in sizes.items() if key[1:] == measure} for measure, _ in tops}
     weights = dict.fromkeys(sizes, 0.0)
     counts = [sum(of_task[measure].get(task, 0) for task in top.tasks) for measure, top in tops]

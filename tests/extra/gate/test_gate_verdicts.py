@@ -145,6 +145,17 @@ class TestRules:
         assert row.se == pytest.approx(math.sqrt(sum(d.var(ddof=1) / 200 for d in diffs)) / 8)
         assert [(item.decides, item.passed) for item in others] == [(False, None)] * 8
 
+    def test_a_pool_by_size_weighs_tasks_by_the_questions_compared(self) -> None:
+        a, b = pair(0.1, n=60)
+        short, hollow = (replace(side.scores[0], values=side.scores[0].values.copy()) for side in (a, b))
+        hollow.values[:38] = np.nan
+        a, b = replace(a, scores=(short, *a.scores[1:])), replace(b, scores=(hollow, *b.scores[1:]))
+        row, whole = (
+            hn.gate(a, b, pooled=True, weights="size").rows[0],
+            hn.compare(a, b, weights="size").comparisons[-1],
+        )
+        assert (whole.task, row.estimate, row.se) == ("overall", pytest.approx(whole.diff), pytest.approx(whole.se))
+
     def test_two_metrics_of_one_task_share_its_questions_in_the_pool(self) -> None:
         a, b = pair(0.03, n=200, tasks=("arc",))
         twice = [replace(side, scores=(*side.scores, replace(side.scores[0], metric="acc_norm"))) for side in (a, b)]

@@ -249,7 +249,9 @@ def overall_estimates(run: Run, settings: Settings) -> tuple[list[Estimate], lis
         except InputError as error:
             notes += no_row_note(measure, str(error))
             continue
-        notes += _without(measure, found)
+        weighed = overall_group(found.tops, measure, dict.fromkeys(found.parts, 1), settings).tasks
+        empty = [task for task in weighed if task not in group.tasks]
+        notes += _without(measure, [*found.missing, *empty], "whose answers are not there")
     return rows, notes
 
 
@@ -258,11 +260,10 @@ def no_row_note(measure: Measure, why: str) -> list[Note]:
     return [Note("no_overall", f"{_measure_words(measure)}: no overall row: {why}")] if why else []
 
 
-def _without(measure: Measure, found: TopRows) -> list[Note]:
-    if not found.missing:
-        return []
-    said = f"the overall row is without {some_of(found.missing, 4)}, whose answers are not there"
-    return [Note("overall_in_part", f"{_measure_words(measure)}: {said}")]
+def _without(measure: Measure, tasks: Sequence[str], why: str) -> list[Note]:
+    """Return a note on the tasks that the overall row goes without. [] if there are none."""
+    said = f"{_measure_words(measure)}: the overall row is without {some_of(tasks, 4)}, {why}"
+    return [Note("overall_in_part", said)] if tasks else []
 
 
 def unknown_weights(runs: Iterable[Run], settings: Settings) -> list[Note]:
@@ -363,7 +364,9 @@ def _overall_difference(a: Run, b: Run, settings: Settings, rows: Rows) -> tuple
         keys = {(top.name, *measure) for top in of_measure.tops}
         tops = [(part, skew) for part, skew in rows if part.key in keys]
         out.append(_OverallRow(row, what, _other_weights(of_measure, measure, a, b, settings), tops))
-        notes += [*said, *note_partial_group(what, only, "overall_in_part")]
+        why = "in which no question has a score in both runs"
+        lone = _without(measure, [both[0].task for both in apart], why)
+        notes += [*said, *note_partial_group(what, only, "overall_in_part"), *lone]
     return out, notes
 
 

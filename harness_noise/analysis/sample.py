@@ -42,7 +42,7 @@ from ..stats.moments import (
     with_runs,
     without_run_means,
 )
-from ..stats.pairs import variance_flags
+from ..stats.pairs import UNSCORED, variance_flags
 from ..stats.stopped import stopped_at
 from ..stats.tolerances import FEWEST_STUDENTISED
 from .ranges import Ends, hull, name_of
@@ -594,7 +594,7 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[Note]:
 def empty_moments(data: Sample, settings: Settings) -> tuple[Moments, str]:
     """Return NaN moments for a sample that cannot be estimated, and the diagnostic code that says why."""
     n, G = len(data), len(data) if settings.questions_are == "fixed" else data.design().n_clusters
-    code = RATIO_UNDEFINED if data.undefined else "too_few_questions"
+    code = RATIO_UNDEFINED if data.undefined else UNSCORED if n else "too_few_questions"
     return undefined_moments(np.array([float(n)]), np.array([float(G)])), code
 
 

@@ -265,13 +265,18 @@ def _wider(row: Estimate) -> list[str]:
     return [f"the interval is wider than ± suggests, as {why}"]
 
 
+_NO_MEAN = {"ratio_undefined": "its denominator may be 0", "unscored_task": "one of its tasks has no score"}
+
+
 def _without_error(row: Estimate) -> str:
     """Return words for a mean that has no standard error, with the reason. "" if it has one."""
     mean = fmt.mean_of(row, row.mean)
     if "skipped_metric" in row.diagnostics:
         return "no mean" if row.mean is None else f"{mean}, the harness's own value, without an error bar"
     if row.mean is None:
-        return f"no mean: {'its denominator may be 0' if 'ratio_undefined' in row.diagnostics else 'there is no score'}"
+        return (
+            f"no mean: {next((why for code, why in _NO_MEAN.items() if code in row.diagnostics), 'there is no score')}"
+        )
     if row.n_questions == 1:
         ci = "" if row.ci_low is None else f", {fmt.level_of([row])} CI {fmt.interval_of(row)}"
         return f"{mean} on one question, which has no standard error{ci}"
@@ -552,6 +557,7 @@ def _names(row: Difference) -> tuple[str, str]:
 _REASONS = (
     "cluster_template",
     "too_few_questions",
+    "unscored_task",
     "too_few_clusters",
     "identical_scores",
     "zero_variance",

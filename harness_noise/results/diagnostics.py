@@ -174,6 +174,16 @@ _ALL = (
         page=("Fewer than two questions. No standard error exists."),
     ),
     Diagnostic(
+        "unscored_task",
+        Severity.STOP,
+        "one of its tasks has no question with a score (of a difference: in both runs)",
+        "Score that task, or choose the others with `tasks`.",
+        page=(
+            "A group, or the overall row, has a task without any question that has a score (of a difference: in both "
+            "runs). Its weight is fixed, so there is no mean. By size (`--weights size`) the overall row is without it."
+        ),
+    ),
+    Diagnostic(
         "too_few_clusters",
         Severity.STOP,
         "fewer than two clusters: no standard error",

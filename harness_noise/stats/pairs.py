@@ -213,13 +213,17 @@ def noise_columns(m: Moments, clustered: bool) -> dict[str, FloatArray]:
         }
 
 
+UNSCORED = "unscored_task"
+
+
 def variance_flags(m: Moments, design: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
     """Return {diagnostic code: (P,) flags} for variances with too few questions or clusters, or none."""
     unknown, short = np.isnan(m.variance), np.isnan(m.mean) | (m.n < 2)
     # of two crossed ways the one with fewer clusters decides, whatever both together have
     df = m.df if fixed or design.crossed is None else np.minimum(m.df, m.n_clusters - 1)
     flags = noise_flags(df, zero=m.zero_variance, var_data=m.var_data)
-    flags["too_few_questions"] = np.isnan(m.mean) if fixed else unknown & short
+    flags[UNSCORED] = np.isnan(m.mean) & (m.n > 0)  # the weights of the tasks are fixed
+    flags["too_few_questions"] = (np.isnan(m.mean) if fixed else unknown & short) & ~flags[UNSCORED]
     flags["too_few_clusters"] = unknown & ~short & (not fixed)
     flags["singleton_clusters"] = ~unknown & design.clustered & (m.n_clusters == m.n) & (not fixed)
     return flags

@@ -95,6 +95,7 @@ A, B = (np.arange(80) % 10 < 6).astype(float).tolist(), (np.arange(80) % 7 < 3).
 TABLES: dict[str, tuple[Any, Any]] = {
     "unpaired_questions": (({"t": A}, {"t": B[:-1]}, {}), ({"t": A}, {"t": B}, {})),
     "missing_matters": (({"t": [*A[:40], *[None] * 40]}, {"t": B}, {}), ({"t": A}, {"t": B}, {})),
+    "unscored_task": (({"t": A, "u": [None] * 80}, {"t": B, "u": B}, {}), ({"t": A, "u": A}, {"t": B, "u": B}, {})),
     "chance_corrected": (({"t": A}, {"t": B}, {"chance": 0.25}), ({"t": A}, {"t": B}, {})),
 }
 

@@ -320,6 +320,9 @@ def boards_of(
             f"questions are not compared: {'; '.join(said)}{left}"
         )
         notes.append(Note("sets_of_questions", text).of(name, metric))
+    else:
+        none = f"left out: no question has a score in two of the {len(measured)} runs"
+        notes.append(Note("nothing_shared", none).of(name, metric))
     return out, notes
 
 

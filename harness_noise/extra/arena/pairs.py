@@ -37,7 +37,7 @@ from ...stats import decision
 from ...stats.contrast import QuestionStats, sub_design, sum_by
 from ...stats.intervals import ExtendedSample
 from ...stats.moments import is_skewed
-from ...stats.pairs import Leads, difference_columns, paired, variance_flags
+from ...stats.pairs import UNSCORED, Leads, difference_columns, paired, variance_flags
 from .columns import Columns, PairLimit, Table, pair_columns, pairs_by_sign, pairs_by_t, pairs_by_wild, shared_noise_p
 from .overall import Overall
 from .results import Pairs
@@ -271,7 +271,15 @@ def pairs_of(
     width = widths([Ends.of(items) for items in parts], settings)[a, b]
     numbers, verdicts = decided(c, board.table, common, width, settings)
     n_missing = np.array([[part.n_missing for part in items] for items in parts], dtype=np.intp)
-    numbers["n_missing"] = ((n_missing[a] + n_missing[b]) * _weighed(board, a, b)).sum(axis=1)
+    weighed = _weighed(board, a, b)
+    numbers["n_missing"] = ((n_missing[a] + n_missing[b]) * weighed).sum(axis=1)
+    notes += [
+        Note("overall_in_part", f"without {part.task} in the {lone} of {len(c)} pairs that share no score of it").of(
+            task
+        )
+        for part, lone in zip(parts[0], (~weighed).sum(axis=0).tolist(), strict=False)
+        if lone
+    ]
     if corrected:
         nothing = np.full(len(c), np.nan)
         numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | corrected
@@ -419,7 +427,7 @@ def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group
         has = np.array([code in codes for codes in each])
         out[code] = out.get(code, np.False_) | has[a] | has[b]
     if RATIO_UNDEFINED in out:
-        out["too_few_questions"] = out["too_few_questions"] & ~out[RATIO_UNDEFINED]
+        out |= {code: out[code] & ~out[RATIO_UNDEFINED] for code in ("too_few_questions", UNSCORED)}
     out["shared_repeat_noise"] = _repeats_shift(board, columns)
     out["different_prompts"] = board.different_prompts[a, b]
     return out

@@ -102,3 +102,27 @@ def test_a_task_of_weight_0_is_not_said_to_be_in_one_run_only() -> None:
     runs = drawn(1)
     found = hn.compare(*runs[:2], weights=WEIGHTS["file"])
     assert not [note for note in noted(found) if "which only" in note]
+
+
+def lacking(name: str, rng: np.random.Generator, *, scores: bool = True) -> Run:
+    """A run of two whole tasks, and of a third with or without any score."""
+    parts = [as_scores(x if t < 2 or scores else x * np.nan, task="abc"[t]) for t, x in enumerate(rng.random((3, 20)))]
+    return Run(name, name, "array", scores=tuple(parts))
+
+
+@pytest.mark.parametrize("weights", ["equal", "size"])
+def test_a_task_without_a_score_is_named_in_place_of_advice_to_run_more_questions(weights: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (lacking(name, rng, scores=False) for name in "abc")
+    found = hn.analyze(a, weights=weights), hn.compare(a, b, weights=weights), hn.arena([a, b, c], weights=weights)
+    rows = found[0].estimates[-1], found[1].comparisons[-1], found[2].boards[-1].pairs[0]
+    for row, result in zip(rows, found, strict=True):
+        assert row.task == "overall"
+        assert "too_few_questions" not in row.diagnostics
+        assert ("unscored_task" in row.diagnostics) == (row.se is None) == (weights == "equal")
+        assert any("without c" in note for note in noted(result)) == (weights == "size")
+    assert any("c, score: left out: no question has a score in two of the 3 runs" in note for note in noted(found[2]))
+    partly = hn.arena([a, *(lacking(name, rng) for name in "bc")], weights=weights)
+    assert any("without c in the 2 of 3 pairs" in note for note in noted(partly)) == (weights == "size")
+    assert "more questions" not in str(found[1])
+    assert "there is no score" not in str(found[0]).split("\n")[0]

@@ -386,9 +386,9 @@ def most_flipped(part_a: Scores, part_b: Scores, runs: tuple[Run, Run], limit: i
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Return tables of both runs' means on shared questions (or none), one per pair and metric. Skip pairs without."""
-    out = []
+    """Return tables of both runs' means on shared questions, one per pair and metric. Skip those without."""
+    out: list[ByQuestion] = []
     for runs in pairs:
         with suppress(InputError):  # groups and corpus metrics alone are shared
             out += [_questions_with_means(*parts, *runs)[0] for parts in matched_scores(*runs, alone=True)[0]]
-    return tuple(out)
+    return tuple(table for table in out if len(table.keys))

@@ -248,7 +248,9 @@ def compare(
         if by_question:
             from ..analysis.comparison import by_question as each_question
 
-            result = replace(result, by_question=each_question(pairs))
+            said = Note("nothing_shared", "no table question by question: the runs share groups or corpus metrics only")
+            tables = each_question(pairs)
+            result = replace(result, by_question=tables, notes=(*result.notes, *(() if tables else (said,))))
     if pairs and looks is None:
         from ..analysis.overall import with_differences
 

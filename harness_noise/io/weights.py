@@ -85,7 +85,7 @@ def _weight_rows(
     what: str = "weight",
     forms: Mapping[tuple[str, ...], tuple[str, ...]] = MappingProxyType(_COLUMNS),
 ) -> Weights:
-    """Read (task, …, number) rows from a CSV of weights or chances. Refuse missing columns, empty cells, doubles.
+    """Read (task, …, number) rows from a CSV of weights or chances. Refuse other columns, empty cells, doubles.
 
     Args:
         where: the file.
@@ -94,7 +94,7 @@ def _weight_rows(
         forms: the columns that it may have → those that name what the number is of.
     """
     have = [str(name).strip().lower() for name in lines.fieldnames or ()]
-    columns = next((columns for columns in forms if set(columns) <= set(have)), None)
+    columns = next((columns for columns in forms if sorted(columns) == sorted(filter(None, have))), None)
     if columns is None:
         raise InputError(
             f"{where}: such a file has the columns {' or '.join(map(','.join, forms))}, and this one has "
@@ -102,8 +102,10 @@ def _weight_rows(
         )
     out: dict[tuple[str, ...], float] = {}
     for number, line in _csv_rows(lines, where):
-        cells = {str(key).strip().lower(): str(cell or "").strip() for key, cell in line.items() if key is not None}
         at = f"{where}, line {number}"
+        if any(map(str.strip, line.pop(None, ()))):
+            raise InputError(f"{at}: it has more cells than the file has columns")
+        cells = {str(key).strip().lower(): str(cell or "").strip() for key, cell in line.items()}
         named = tuple(cells[name] for name in forms[columns])
         if not all(named):
             raise InputError(f"{at}: the {' or the '.join(forms[columns])} is empty")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import harness_noise as hn
 from harness_noise.extra.arena.report import BEST, leaderboard
 from harness_noise.report import latex
 from harness_noise.report import text as form
+from support.notes import noted
 
 
 def run(name: str, shift: float, tasks: tuple[str, ...] = ("t",)) -> hn.Run:
@@ -47,6 +49,18 @@ def test_a_frame_by_question_has_both_means_of_every_question() -> None:
     assert np.allclose(frame["diff"], (a.scores[0].values - b.scores[0].values).mean(axis=1))
     with pytest.raises(KeyError, match="by_question=True"):
         hn.compare(a, b).to_frame("by_question")
+
+
+def test_a_task_without_a_shared_question_has_no_table_and_a_note_says_why() -> None:
+    a, b = run("new", 0.3, ("t", "u")), run("old", 0.0, ("t", "u"))
+    others = replace(b.scores[1], questions=hn.Questions(tuple(f"r{i}" for i in range(60)), "id"))
+    found = hn.compare(a, replace(b, scores=(b.scores[0], others)), by_question=True)
+    assert [table.task for table in found.by_question] == ["t"]
+    assert any("left out: u" in note for note in noted(found))
+    group = hn.Group("g", "acc", "none", ("t", "u"))
+    found = hn.compare(*(replace(x, scores=(), parts=x.scores, groups=(group,)) for x in (a, b)), by_question=True)
+    assert found.by_question == ()
+    assert any("no table question by question" in note for note in noted(found))
 
 
 def test_all_tables_of_a_result_come_at_once() -> None:

@@ -249,7 +249,10 @@ def _adjusted(gate: Gate, row: GateRow) -> str:
 
 
 def junit(gate: Gate) -> str:
-    """Return a gate's result as JUnit XML: a case for the gate, each deciding row, and (skipped) each row left out."""
+    """Return a gate's result as JUnit XML: a case for the gate, each deciding row, and (skipped) each row left out.
+
+    The suite's output is the verdict, what puts it in doubt, and the notes, as on the screen.
+    """
     rows = [row for row in gate.rows if row.decides]
     cases = [_case("gate", gate.outcome == "fail", gate.outcome == CANNOT, gate.sentence)]
     for row in rows:
@@ -265,6 +268,8 @@ def junit(gate: Gate) -> str:
     named = {"name": "harness-noise gate", "tests": str(len(cases))}
     suite = ElementTree.Element("testsuite", named | numbers)
     suite.extend(cases)
+    output = (sentence(gate), *texts(gate.warnings), *texts(gate.notes))
+    ElementTree.SubElement(suite, "system-out").text = "\n".join(map(fmt.plain, output))
     ElementTree.indent(suite)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"
 

@@ -807,6 +807,16 @@ class TestShown:
         lost = ElementTree.fromstring(hn.gate(pair(n=9)[0], b).to_junit())
         assert lost.get("errors") == "3"
 
+    def test_junit_says_that_two_files_are_one(self, tmp_path: Path) -> None:
+        for name in "ab":
+            lines = [f"q{i},{int(i % 3 > 0)}" for i in range(200)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(["question,score", *lines]))
+        gate = hn.gate(tmp_path / "a.csv", tmp_path / "b.csv", margin=0.1)
+        said = ElementTree.fromstring(gate.to_junit()).findtext("system-out").splitlines()
+        assert gate.passed
+        assert any("hold the same bytes" in line for line in said)
+        assert any("one baseline run" in line for line in said)
+
     def test_pytest_shows_the_sentence(self, pytester: Any, tmp_path: Path) -> None:
         for name, side in zip(("new", "old"), pair(0.15), strict=True):
             rows = [f"{part.task},{key},{value:g}" for part in side.scores

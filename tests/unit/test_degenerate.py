@@ -312,7 +312,7 @@ class TestGroups:
             row = analyze_run(run(*parts, groups=(group,)), Settings()).estimates[2]
             assert (row.task, row.mean) == ("g", mean if mean is None else pytest.approx(mean))
             assert (row.se is None) == (mean is None)
-            assert ("too_few_questions" in row.diagnostics) == (mean is None)
+            assert ("unscored_task" in row.diagnostics) == (mean is None)
 
     @pytest.mark.parametrize("se", ["cr0", "cr1", "cr2", "cr3"])
     def test_task_with_a_single_cluster(self, se):

@@ -29,7 +29,7 @@ READERS = {
     # what prints, or writes a page
     "harness_noise/cli/options.py": 2,
     "harness_noise/extra/factors/report.py": 1,
-    "harness_noise/extra/gate/report.py": 2,
+    "harness_noise/extra/gate/report.py": 4,
     "harness_noise/report/html.py": 1,
     "harness_noise/extra/arena/pages.py": 1,
     "harness_noise/extra/plan/report.py": 2,

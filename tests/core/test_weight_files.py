@@ -16,7 +16,7 @@ import harness_noise as hn
         ("task,NAME\nalpha,1\nbéta,0.5\n".encode("latin-1"), "no text in UTF-8"),
         (b"task,NAME\nalpha,1\n\0beta,0.5\n", "bytes of another kind"),
         (b"task,NAME\nalpha," + b"1" * 200_000 + b"\n", "no table"),
-        (b"task,NAME,levl\nalpha,1,hard\n", "this one has task, (weight|chance), levl"),
+        (b"task,NAME,source\nalpha,1,hard\n", "this one has task, (weight|chance), source"),
         (b"task,NAME\nalpha,1,hard\n", "line 2: it has more cells"),
     ],
 )

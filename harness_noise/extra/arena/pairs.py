@@ -270,16 +270,8 @@ def pairs_of(
     }
     width = widths([Ends.of(items) for items in parts], settings)[a, b]
     numbers, verdicts = decided(c, board.table, common, width, settings)
-    n_missing = np.array([[part.n_missing for part in items] for items in parts], dtype=np.intp)
-    weighed = _weighed(board, a, b)
-    numbers["n_missing"] = ((n_missing[a] + n_missing[b]) * weighed).sum(axis=1)
-    notes += [
-        Note("overall_in_part", f"without {part.task} in the {lone} of {len(c)} pairs that share no score of it").of(
-            task
-        )
-        for part, lone in zip(parts[0], (~weighed).sum(axis=0).tolist(), strict=False)
-        if lone
-    ]
+    numbers["n_missing"], lacking = _missing_of(task, parts, _weighed(board, a, b), (a, b))
+    notes += lacking
     if corrected:
         nothing = np.full(len(c), np.nan)
         numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | corrected
@@ -307,6 +299,17 @@ def _weighed(board: Grid, a: IntArray, b: IntArray) -> BoolArray:
     if plan.rule is None:
         return np.ones((1, 1), dtype=np.bool_)
     return np.asarray(plan.shares_of(sum_by(plan.strata, scored[a] & scored[b], len(board.rows)))) > 0
+
+
+def _missing_of(
+    task: str, parts: Sequence[Sequence[Scores]], weighed: BoolArray, pair: tuple[IntArray, IntArray]
+) -> tuple[IntArray, list[Note]]:
+    """Return (P,) missing answers of the tasks that count in a pair, and a note on each that does not in some."""
+    each = np.array([[part.n_missing for part in items] for items in parts], dtype=np.intp)
+    lone = zip(parts[0], (~weighed).sum(axis=0).tolist(), strict=False)  # one column stands for all tasks if all count
+    said = {part.task: f"in the {n} of {len(weighed)} pairs that share no score of it" for part, n in lone if n}
+    notes = [Note("overall_in_part", f"without {name} {where}").of(task) for name, where in said.items()]
+    return ((each[pair[0]] + each[pair[1]]) * weighed).sum(axis=1), notes
 
 
 def _limit(table: Table, settings: Settings) -> partial[PairLimit] | None:

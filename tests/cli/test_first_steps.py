@@ -30,7 +30,7 @@ def test_bare_numbers_lead_to_the_benchmarks_noise(capsys: pytest.CaptureFixture
     counts = re.findall(r"\d+/500", text)
     assert "better" in shown(capsys, "compare", *counts)
     (named,) = re.findall(r"--profile (\w+)", text)
-    assert "0.625" in shown(capsys, "compare", 0.625, 0.507, "--profile", named)
+    assert "62.5" in shown(capsys, "compare", 0.625, 0.507, "--profile", named)
 
 
 def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import harness_noise as hn
 FRAME = pd.DataFrame({"question": list("abcdef") * 2, "model": ["x"] * 6 + ["y"] * 6, "score": [0, 1, 1, 0, 1, 0] * 2})
 A, B = FRAME[FRAME.model == "x"], FRAME[FRAME.model == "y"]
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "plan(a)": (lambda: hn.plan(A), r"by name: .*`runs=\[A, B\]`"),
+    "plan(number)": (lambda: hn.plan(0.03), "0.03 is no run: give a path"),
     "plan(effect=text)": (lambda: hn.plan(effect="5", accuracy=0.7), "`effect` accepts float or None, not str"),
     "plan(omega2=list)": (lambda: hn.plan(effect=0.05, omega2=[1.0]), "`omega2` accepts float, not list"),
     "plan(sigma2=text)": (lambda: hn.plan(effect=0.05, omega2=0.2, sigma2="x"), "`sigma2` accepts float, not str"),
@@ -49,3 +49,7 @@ def test_it_is_refused_in_a_sentence(case: str) -> None:
 
 def test_none_stands_for_no_names() -> None:
     assert hn.compare(A, B, by=None, models=None) == hn.compare(A, B)
+
+
+def test_plan_takes_its_runs_by_place() -> None:
+    assert hn.plan([A, B], effect=0.3) == hn.plan(runs=[A, B], effect=0.3)

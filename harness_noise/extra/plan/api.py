@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def plan(
-    *runs_by_place: Any,
+    runs: Source | Estimate | Difference | Sequence[Source | Estimate | Difference] = (),
+    *,
     effect: float | None = None,
     power: float | None = None,
     n: int | None = None,
@@ -35,7 +36,6 @@ def plan(
     design_effect: float | None = None,
     cluster_size: float | None = None,
     icc: float | None = None,
-    runs: Source | Estimate | Difference | Sequence[Source | Estimate | Difference] = (),
     models: Sequence[str] = (),
     profile: str | Path | None = None,
     two_like_this: bool = False,
@@ -62,8 +62,9 @@ def plan(
 
     Parameters
     ----------
-    *runs_by_place
-        None: everything has a name, `runs` too.
+    runs
+        Paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a fixed
+        number), or an Estimate or Difference.
     effect
         The true difference to be found, on the metric's scale.
     power
@@ -84,9 +85,6 @@ def plan(
     icc
         Intraclass correlation of the questions' differences within a cluster, in [0, 1]: with `cluster_size` m the
         design effect is 1 + (m − 1) · icc [Kish, §5.4].
-    runs
-        Paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a fixed
-        number), or an Estimate or Difference.
     models
         Names of A, or of A and B, if `runs` hold more models.
     profile
@@ -151,8 +149,6 @@ def plan(
     >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
     1834
     """
-    if runs_by_place:
-        raise InputError("`plan` takes everything by name: the runs whose noise it starts from are `runs=[A, B]`")
     arguments = dict(locals())
     from ...io.sources import listed, names, of_models
     from ...results.rows import Difference, Estimate

@@ -52,4 +52,6 @@ def test_none_stands_for_no_names() -> None:
 
 
 def test_plan_takes_its_runs_by_place() -> None:
-    assert hn.plan([A, B], effect=0.3) == hn.plan(runs=[A, B], effect=0.3)
+    other = B.assign(score=[1, 1, 0, 0, 1, 1])
+    by_place, by_name = hn.plan([A, other], effect=0.3), hn.plan(runs=[A, other], effect=0.3)
+    assert by_place.to_dict() == by_name.to_dict()

@@ -248,9 +248,10 @@ def compare(
         if by_question:
             from ..analysis.comparison import by_question as each_question
 
-            said = Note("nothing_shared", "no table question by question: the runs share groups or corpus metrics only")
+            why = "no table question by question: groups and corpus metrics aside, the runs share no question"
             tables = each_question(pairs)
-            result = replace(result, by_question=tables, notes=(*result.notes, *(() if tables else (said,))))
+            said = () if tables else (Note("nothing_shared", why),)
+            result = replace(result, by_question=tables, notes=(*result.notes, *said))
     if pairs and looks is None:
         from ..analysis.overall import with_differences
 

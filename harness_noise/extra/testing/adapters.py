@@ -135,7 +135,7 @@ def _case_answers(second: Any = 0.5, clusters: str = "   ", last: Sequence[Any] 
 
 CASES = (
     Case("a whole run", _case_answers(), [[1, 0], [0.5, 1], [0, 0.5]]),
-    Case("a score of 1e99", _case_answers(1e99), [[1, 0], [1e99, 1], [0, 0.5]]),
+    Case("a score of 1e69", _case_answers(1e69), [[1, 0], [1e69, 1], [0, 0.5]]),
     Case("a score of 1e160", _case_answers(1e160), None),
     Case("a score of -1e160", _case_answers(-1e160), None),
     Case("a score of 400 digits", _case_answers(10**400), None),

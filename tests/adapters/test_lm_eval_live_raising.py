@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,11 @@ class Scripted(toys.HashModel):
         return self.said(prompt, self.asked[prompt] - 1) or own
 
 
+def written(results: dict[str, Any]) -> str:
+    """What lm-eval itself said, as text: lm-eval 0.4.10 loads a function of a task anew for each run."""
+    return json.dumps(native_part(results), default=lambda function: function.__name__, sort_keys=True)
+
+
 def write(folder: Path, n: int = 12) -> None:
     data = folder / "odd.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in toys.docs(n)))
@@ -71,7 +77,7 @@ def test_an_answer_that_raises_alone_is_missing(tmp_path: Path, word: str) -> No
     with noise(repeats=3) as session:
         noisy = toys.simple_evaluate(tmp_path, ["odd"], model)
     assert session.problems == []
-    assert native_part(noisy) == native_part(plain)
+    assert written(noisy) == written(plain)
     rows = noisy["samples"]["odd"]
     answers = [row["resps"][0] for row in rows]
     assert [answer.count(word) for answer in answers] == [0, 0, 0, 1, 0, 2, *[0] * 6]  # they are paid for, and stay

@@ -459,7 +459,7 @@ class Sentence(str):
     paper: str
 
     def __new__(cls, text: str, paper: str = "") -> Sentence:
-        """Return the sentence that keeps its words in a paper."""
+        """Return a sentence, with the words that a paper has in its place."""
         new = super().__new__(cls, text)
         new.paper = paper
         return new

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,22 @@ def test_scoring_ends_where_nothing_can_be_scored(tmp_path: Path) -> None:
         toys.simple_evaluate(tmp_path, ["odd"])
     assert len((tmp_path / "raising.py.calls").read_text()) == 60 + 100
     assert any("cannot be scored answer by answer" in note for note in noted(session.analysis))
+
+
+def test_an_answer_of_several_requests_names_what_its_filter_raised() -> None:
+    from lm_eval.api.instance import Instance
+
+    from harness_noise_adapters.lm_eval_harness.scoring import rescore
+
+    def apply(instances: list[Instance]) -> None:
+        if any("unfiltered" in instance.resps for instance in instances):
+            raise ZeroDivisionError
+        for instance in instances:
+            instance.filtered_resps["all"] = instance.resps[0]
+
+    answers = [
+        [Instance("generate_until", {}, ("?", {}), i, resps=[word]) for i in range(2)] for word in ("a", "unfiltered")
+    ]
+    rescore._filter(SimpleNamespace(name="all", apply=apply), answers)
+    assert [each.filtered_resps["all"] for each in answers[0]] == ["a", "a"]
+    assert all(isinstance(each.filtered_resps["all"].error, ZeroDivisionError) for each in answers[1])

@@ -199,7 +199,8 @@ def _filter(ensemble: Any, answers: Sequence[list[Any]]) -> None:
             _filter(ensemble, answers[:half])
             _filter(ensemble, answers[half:])
         else:
-            instances[0].filtered_resps[ensemble.name] = _FilterError(error)
+            for instance in instances:  # an answer may take several
+                instance.filtered_resps[ensemble.name] = _FilterError(error)
 
 
 def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
